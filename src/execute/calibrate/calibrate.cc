@@ -3,8 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
-#include "describe/graph/ops/ops.h"
+#include "execute/calibrate/measured_kernels.h"
 #include "execute/calibrate/micro_run.h"
 
 namespace systole {
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kMatmul = 2048, kChainElements = 1 << 19;
 constexpr int kChainSteps = 20, kFunctionTimes = 4;
-constexpr Bytes kLeast = 192 * kMiB, kMost = 512 * kMiB;  // what memory is measured with
+constexpr Bytes kLeast = 192 * kMiB, kMost = 512 * kMiB;  // sizes for measuring memory
 
 bool computes(const Device& device, DType dtype) {
   const std::vector<DType>& dtypes = device.target().dtypes;
@@ -26,49 +27,7 @@ Graph matmul_graph(DType dtype, std::int64_t n) {
   return g;
 }
 
-// Names of inputs and outputs in one of several copies of a graph.
-struct Named {
-  int copy;
-  std::string operator()(const char* name) const { return fmt::format("{}{}", name, copy); }
-};
-
-// `rows` × k by k × n, or what of it is summed over another dim (predict/perf/machine_speed.h).
-void put_product(Graph& g, const Named& name, DType dtype, std::string_view layout, std::int64_t rows, std::int64_t k,
-                 std::int64_t n) {
-  const Value x = g.input(name("x"), Type(dtype, {rows, k}));
-  if (layout == "nn") {
-    g.output(name("y"), contract(x, g.input(name("w"), Type(dtype, {k, n})), "mk,kn->mn"));
-  } else if (layout == "nt") {
-    g.output(name("y"), contract(x, g.input(name("w"), Type(dtype, {n, k})), "mk,nk->mn"));
-  } else {
-    g.output(name("y"), contract(x, g.input(name("d"), Type(dtype, {rows, n})), "mk,mn->kn", DType::f32));
-  }
-}
-
-// Causal attention of `heads`, all of them 256 wide.
-Type attention_type(DType dtype, std::int64_t heads) {
-  return Type(dtype, {8, 256, heads, 256 / heads}, {"batch", "seq", "heads", "head"});
-}
-
-void put_attention(Graph& g, const Named& name, DType dtype, std::int64_t heads) {
-  const Type type = attention_type(dtype, heads);
-  const Attention forward = attention(g.input(name("q"), type), g.input(name("k"), type), g.input(name("v"), type), {});
-  g.output(name("o"), forward.o);
-  g.output(name("lse"), forward.lse);
-}
-
-void put_attention_grad(Graph& g, const Named& name, DType dtype, std::int64_t heads) {
-  const Type type = attention_type(dtype, heads);
-  const Value q = g.input(name("q"), type), k = g.input(name("k"), type), v = g.input(name("v"), type),
-              o = g.input(name("o"), type);
-  const Value lse = g.input(name("lse"), Type(DType::f32, {8, heads, 256}, {"batch", "heads", "seq"}));
-  const AttentionGrad back = attention_grad(q, k, v, o, lse, g.input(name("d"), type), {});
-  g.output(name("dq"), back.dq);
-  g.output(name("dk"), back.dk);
-  g.output(name("dv"), back.dv);
-}
-
-// layer_norm_grad: several flops a number and no elementary functions to speak of.
+// layer_norm_grad: several flops per element and almost no elementary functions.
 Graph kernel_graph() {
   Graph g("kernel");
   const Type type(DType::f32, {4096, 128}), rows(DType::f32, {4096}), vector(DType::f32, {128});
@@ -80,32 +39,6 @@ Graph kernel_graph() {
   return g;
 }
 
-// A chain of `steps` sums and products: little memory.
-void put_sums(Graph& g, const Named& name, DType dtype, int steps, std::int64_t elements) {
-  const Value x = g.input(name("x"), Type(dtype, {elements}));
-  Value y = x;
-  for (int i = 0; i < steps; ++i) y = i % 2 == 0 ? mul(y, x) : add(y, x);
-  g.output(name("y"), y);
-}
-
-struct NamedFunction {
-  const char* op;
-  Value (*make)(Value x);
-};
-// What models have between their products.
-constexpr NamedFunction kFunctions[] = {{"exp", &exp},
-                                        {"log", &log},
-                                        {"tanh", &tanh},
-                                        {"sigmoid", &sigmoid},
-                                        {"gelu", &gelu},
-                                        {"gelu_tanh", &gelu_tanh},
-                                        {"silu", &silu},
-                                        {"sqrt", &sqrt},
-                                        {"rsqrt", &rsqrt},
-                                        {"gelu_grad", [](Value x) { return gelu_grad(x, x); }},
-                                        {"silu_grad", [](Value x) { return silu_grad(x, x); }},
-                                        {"gelu_tanh_grad", [](Value x) { return gelu_tanh_grad(x, x); }}};
-
 Graph elementary_graph() {
   Graph g("elementary");
   Value y = g.input("x", Type(DType::f32, {kChainElements}));
@@ -114,100 +47,7 @@ Graph elementary_graph() {
   return g;
 }
 
-// Kernels over rows × n that go through rows of their first operand.
-struct NamedKernel {
-  const char* op;
-  void (*make)(Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n);
-  bool by_row;  // what a row takes by itself is measured too
-};
-constexpr NamedKernel kKernels[] = {
-    {"layer_norm",
-     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
-       const Type vector(DType::f32, {n});
-       const LayerNorm made = layer_norm(g.input(name("x"), Type(dtype, {rows, n})), g.input(name("scale"), vector),
-                                         g.input(name("bias"), vector), 1e-5);
-       g.output(name("y"), made.y);
-       g.output(name("mean"), made.mean);
-       g.output(name("rstd"), made.rstd);
-     },
-     true},
-    {"layer_norm_grad",
-     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
-       const Type type(dtype, {rows, n}), row(DType::f32, {rows});
-       const LayerNormGrad made =
-           layer_norm_grad(g.input(name("x"), type), g.input(name("scale"), Type(DType::f32, {n})),
-                           g.input(name("mean"), row), g.input(name("rstd"), row), g.input(name("g"), type));
-       g.output(name("dx"), made.dx);
-       g.output(name("dscale"), made.dscale);
-       g.output(name("dbias"), made.dbias);
-     },
-     true},
-    {"rms_norm",
-     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
-       const RmsNorm made =
-           rms_norm(g.input(name("x"), Type(dtype, {rows, n})), g.input(name("scale"), Type(DType::f32, {n})), 1e-5);
-       g.output(name("y"), made.y);
-       g.output(name("rstd"), made.rstd);
-     },
-     true},
-    {"rms_norm_grad",
-     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
-       const Type type(dtype, {rows, n});
-       const RmsNormGrad made =
-           rms_norm_grad(g.input(name("x"), type), g.input(name("scale"), Type(DType::f32, {n})),
-                         g.input(name("rstd"), Type(DType::f32, {rows})), g.input(name("g"), type));
-       g.output(name("dx"), made.dx);
-       g.output(name("dscale"), made.dscale);
-     },
-     true},
-    {"cross_entropy",
-     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
-       const CrossEntropy made =
-           cross_entropy(g.input(name("x"), Type(dtype, {rows, n})), g.input(name("labels"), Type(DType::i32, {rows})));
-       g.output(name("loss"), made.loss);
-       g.output(name("lse"), made.lse);
-     },
-     true},
-    {"cross_entropy_grad",
-     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
-       const Type row(DType::f32, {rows});
-       g.output(name("x"), cross_entropy_grad(g.input(name("x"), Type(dtype, {rows, n})),
-                                              g.input(name("labels"), Type(DType::i32, {rows})),
-                                              g.input(name("lse"), row), g.input(name("g"), row)));
-     },
-     true},
-    {"reduce_sum",
-     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
-       const int dims[] = {0};
-       g.output(name("y"), reduce_sum(g.input(name("x"), Type(dtype, {rows, n})), dims));
-     },
-     true},
-    {"sum_of_squares",
-     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
-       g.output(name("y"), sum_of_squares(g.input(name("x"), Type(dtype, {rows * n}))));
-     },
-     false},
-    {"rotary",
-     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
-       g.output(name("y"), rotary(g.input(name("x"), Type(dtype, {1, rows, 1, n})),
-                                  g.input(name("at"), Type(DType::i32, {1, rows})), {}));
-     },
-     false},
-    {"embedding",
-     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
-       g.output(name("y"), embedding(g.input(name("table"), Type(dtype, {64, n})),
-                                     g.input(name("ids"), Type(DType::i32, {rows}))));
-     },
-     true},
-    {"embedding_grad",
-     [](Graph& g, const Named& name, DType dtype, std::int64_t rows, std::int64_t n) {
-       g.output(name("y"), embedding_grad(g.input(name("ids"), Type(DType::i32, {rows})),
-                                          g.input(name("g"), Type(dtype, {rows, n})), 64, DType::f32, "vocab"));
-     },
-     true},
-};
-
-// z = x + y: two reads, one write, of `bytes` in all.
+// z = x + y: two reads, one write, `bytes` in total.
 Graph stream_graph(Bytes bytes) {
   Graph g("stream");
   const Type type(DType::f32, {bytes.count() / 12 / 16 * 16});
@@ -215,7 +55,7 @@ Graph stream_graph(Bytes bytes) {
   return g;
 }
 
-// Seven numbers are moved for each parameter, three of them to where they were read.
+// AdamW moves seven numbers per parameter; three of them are written in place.
 Graph update_graph(Bytes bytes) {
   Graph g("update");
   const Type type(DType::f32, {bytes.count() / 28 / 16 * 16}), scalar(DType::f32, {});
@@ -226,6 +66,18 @@ Graph update_graph(Bytes bytes) {
   g.output("m", step.m);
   g.output("v", step.v);
   return g;
+}
+
+// A mixture: `first` and `second` units of two kinds of work take `seconds` together.
+struct Mixed {
+  double first, second, seconds;
+};
+// Solves two mixtures for the seconds per unit of each kind; clamped, so noise makes neither zero.
+std::pair<double, double> two_rates(const Mixed& a, const Mixed& b) {
+  const double determinant = a.first * b.second - b.first * a.second;
+  const double second =
+      std::max((a.first * b.seconds - b.first * a.seconds) / determinant, 0.01 * a.seconds / a.second);
+  return {rest_of(Seconds(a.seconds), Seconds(second * a.second)).count() / a.first, second};
 }
 
 class Calibrator {
@@ -277,8 +129,8 @@ class Calibrator {
     return fmt::format("{}, lower quarter of {}", std::move(how), s.runs);
   }
 
-  // Two sums that the second level holds, one four times the other: what does not grow is the start of a kernel by the
-  // team, what grows is their bandwidth.
+  // Two sums that fit in L2, one four times the other: the constant part is the launch of a kernel on all threads, the
+  // growth is the bandwidth.
   Status call(int threads) {
     const long l2 = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
     const Bytes size = l2 > 0 ? Bytes(static_cast<std::int64_t>(l2)) * threads : kMiB;
@@ -297,14 +149,12 @@ class Calibrator {
     return {};
   }
 
-  // Memory, and the level between it and the second. The system tells the size of the third, not how much of it
-  // others leave: it ends where a sum, half as large again each time, is no longer nearer to its bandwidth than to
-  // memory's.
+  // Memory and L3. The system reports the size of L3, but not how much of it other programs leave. So L3 ends where a
+  // sum, 1.5 times larger each time, is no longer nearer to L3's bandwidth than to memory's.
   Status memory() {
     const Bytes l3(std::max<std::int64_t>(0, ::sysconf(_SC_LEVEL3_CACHE_SIZE)));
     const Bytes large = std::clamp(l3 * 1.5, kLeast, kMost);
     const auto [memory, spread, how] = TRY(stream(large, each_));
-    memory_ = memory;
     add({"memory.bandwidth", memory.count(), CatalogUnit::bytes_per_second, spread, how});
     read_ = TRY(reads("memory", large));
     write_ = writes("memory", memory, read_);
@@ -327,18 +177,18 @@ class Calibrator {
     return {};
   }
 
-  // Of bytes that are read alone, over and over.
+  // Bandwidth of repeated reads without writes.
   Result<BytesPerSecond> reads(const std::string& level, Bytes bytes) {
     Graph g("reads");
     g.output("y", sum_of_squares(g.input("x", Type(DType::f32, {bytes.count() / 4 / 16 * 16}))));
     const Sample s = TRY(sample(std::move(g), nullptr, each_ * 0.5));
-    const BytesPerSecond read = bytes / std::max(s.time - call_, s.time * 0.1);
+    const BytesPerSecond read = bytes / rest_of(s.time, call_);
     if (level == "memory")
       add({"memory.read", read.count(), CatalogUnit::bytes_per_second, s.spread,
            times(fmt::format("sum of squares of {}", to_string(bytes)), s)});
     return read;
   }
-  // What is left of x + y, two reads and a write; no faster than reading.
+  // Write bandwidth: the rest of x + y, which has two reads and a write; at most the read bandwidth.
   BytesPerSecond writes(const std::string& level, BytesPerSecond both, BytesPerSecond read) {
     const double slow = std::max(3 / both.count() - 2 / read.count(), 1 / read.count());
     add({level + ".write", 1 / slow, CatalogUnit::bytes_per_second, 0, "x + y less its reads"});
@@ -354,7 +204,7 @@ class Calibrator {
     Work work;
     const Sample s = TRY(sample(stream_graph(bytes), &work, budget));
     const Bytes moved = work.read + work.written;
-    return Stream{moved / std::max(s.time - call_, s.time * 0.1), s.spread,
+    return Stream{moved / rest_of(s.time, call_), s.spread,
                   times(fmt::format("x + y, {} in all", to_string(moved)), s)};
   }
 
@@ -366,23 +216,24 @@ class Calibrator {
          std::move(how_fast)});
   }
 
-  // What moving takes where the same is done over and over, as perf says it.
+  // Time of memory traffic of a repeated kernel, by the model of perf.
   Seconds moving(const Work& work) const { return moving(work, work.read + work.written); }
-  // The same where so many bytes are touched from one time to the next.
+  // The same if `bytes` are touched between two runs.
   Seconds moving(const Work& work, Bytes bytes) const {
     for (const Cache& cache : caches_) {
       if (bytes <= cache.size) return work.read / cache.bandwidth + work.written / cache.write;
     }
     return work.read / read_ + work.written / write_;
   }
-  // What working takes of `both`, as perf lays it beside moving (side_by_side in predict/perf/op_time.cc).
+  // The compute part of `both`, which contains memory traffic, by the model of perf (side_by_side in
+  // predict/perf/op_time.cc).
   Seconds working(Seconds both, Seconds moves) const {
     Seconds works = both - moves * serial_;
     if (works < moves) works = serial_ > 0 ? (both - moves) * (1 / serial_) : moves;
     return std::clamp(works, both * 0.1, both);
   }
 
-  // The same products with once and twice as many exponentials: two equations for the two rates.
+  // The same matmuls with once and twice as many exponentials: two equations for the two rates.
   Status attention_rates(DType dtype, bool gradient) {
     const char* op = gradient ? "attention_grad" : "attention";
     const auto measured = [&](std::int64_t heads) {
@@ -391,11 +242,8 @@ class Calibrator {
       });
     };
     const InTurn few = TRY(measured(4)), many = TRY(measured(8));
-    const double t4 = few.whole.count(), t8 = many.whole.count();
-    const double determinant = few.flops * many.transcendentals - many.flops * few.transcendentals;
-    const double a_flop =
-        std::max((t4 * many.transcendentals - t8 * few.transcendentals) / determinant, 0.1 * t4 / few.flops);
-    const double an_exp = std::max((few.flops * t8 - many.flops * t4) / determinant, 0.01 * t4 / few.transcendentals);
+    const auto [a_flop, an_exp] = two_rates({few.flops, few.transcendentals, few.whole.count()},
+                                            {many.flops, many.transcendentals, many.whole.count()});
     const double spread = std::max(few.spread, many.spread);
     const std::string key = fmt::format("{}.{}", op, name_of(dtype)),
                       how = fmt::format("{}causal attention, 8 x 256, 4 heads of 64 and 8 of 32, in turn with products",
@@ -405,7 +253,8 @@ class Calibrator {
     return {};
   }
 
-  // Chains of sums: what a step takes, loads and stores being steps of f32, and what one that rounds does.
+  // Chains of sums: the time per op, where a load or store counts as one f32 op, and the time per op that rounds to
+  // bf16.
   Status chain() {
     const auto measured = [&](DType dtype) {
       return in_turn("fusion", each_ * 0.4,
@@ -424,28 +273,27 @@ class Calibrator {
     return {};
   }
 
-  // The share of the shorter of moving and working that is not hidden: a chain on memory that works about as long as
-  // it moves.
+  // The share of the shorter of traffic and compute that does not overlap: measured on a chain in memory whose compute
+  // takes about as long as its traffic.
   Status serial() {
     Work work;
     const std::int64_t elements = (kLeast.count() / 8) / 16 * 16;
     const double moves = 4 / read_.count() + 4 / write_.count();  // seconds of an element
-    const int steps = std::max(1, static_cast<int>(moves / step_) - 2);
+    const int steps = std::clamp(static_cast<int>(moves / step_) - 2, 1, 60);
     Graph g("chain");
-    put_sums(g, Named{0}, DType::f32, std::min(steps, 60), elements);
+    put_sums(g, Named{0}, DType::f32, steps, elements);
     const Sample s = TRY(sample(std::move(g), &work, each_ * 0.5));
-    const double works = step_ * (std::min(steps, 60) + 2),
-                 whole = (s.time - call_).count() / static_cast<double>(elements);
+    const double works = step_ * (steps + 2), whole = (s.time - call_).count() / static_cast<double>(elements);
     serial_ = std::clamp((whole - std::max(works, moves)) / std::min(works, moves), 0.0, 1.0);
     add({"serial", serial_, CatalogUnit::number, s.spread,
-         times(fmt::format("a chain of {} ops on {}: what is not hidden of the shorter of moving and working",
-                           std::min(steps, 60), to_string(kLeast)),
+         times(fmt::format("a chain of {} ops on {}: what is not hidden of the shorter of moving and working", steps,
+                           to_string(kLeast)),
                s)});
     return {};
   }
 
   Status functions() {
-    for (const NamedFunction& function : kFunctions) {
+    for (const NamedFunction& function : measured_functions()) {
       const InTurn m = TRY(in_turn("fusion", each_ * 0.2, [&](Graph& g, const Named& name) {
         Value y = g.input(name("x"), Type(DType::f32, {kChainElements}));
         for (int i = 0; i < kFunctionTimes; ++i) y = function.make(y);
@@ -459,10 +307,10 @@ class Calibrator {
     return {};
   }
 
-  // One op of a graph as a step has it: copies of it on as many bytes as the third level is measured with, and other
-  // kernels between them. By itself, over and over, a kernel is faster by up to a fifth than it ever is in a step.
+  // An op under the conditions of a training step: several copies of it, which together exceed the first cache,
+  // alternate with other kernels. A kernel that runs alone repeatedly is up to a fifth faster than in any step.
   struct InTurn {
-    Seconds whole, moving;  // of one, without its call
+    Seconds whole, moving;  // of one op, without its launch
     double flops = 0, transcendentals = 0, spread = 0;
   };
   template <typename Make>
@@ -479,9 +327,8 @@ class Calibrator {
       make(g, Named{i});
       op == "contract" ? put_chain(g, Named{i}) : put_products(g, Named{i});
     }
-    const std::unique_ptr<MicroRun> alone = TRY(MicroRun::make(device_, std::move(one)));
-    const Work work = alone->work();
     const std::unique_ptr<MicroRun> run = TRY(MicroRun::make(device_, std::move(g)));
+    const Work work = run->work_of_one(op);
     const Sample s = TRY(run->measure_op(clock_, budget, op));
     return InTurn{s.time - call_, moving(work, all), static_cast<double>(work.flops),
                   static_cast<double>(work.transcendentals), s.spread};
@@ -495,7 +342,7 @@ class Calibrator {
     g.output(name("between"), gelu_tanh(exp(g.input(name("between_x"), Type(DType::f32, {kChainElements})))));
   }
 
-  // A wide and a thin product: two equations for what flops and what elements take.
+  // A wide and a thin matmul: two equations for the time per flop and per element.
   Status products(DType dtype) {
     struct Sizes {
       std::int64_t rows, k, n;
@@ -508,12 +355,8 @@ class Calibrator {
       };
       const auto elements = [](const Sizes& of) { return static_cast<double>(of.rows * (of.k + of.n) + of.k * of.n); };
       const InTurn wide = TRY(measured(kWide)), thin = TRY(measured(kThin));
-      const double determinant = wide.flops * elements(kThin) - thin.flops * elements(kWide);
-      const double an_element =
-          std::max((wide.flops * thin.whole.count() - thin.flops * wide.whole.count()) / determinant,
-                   1e-3 * wide.whole.count() / elements(kWide));
-      const double a_flop =
-          std::max(wide.whole.count() - an_element * elements(kWide), 0.3 * wide.whole.count()) / wide.flops;
+      const auto [a_flop, an_element] = two_rates({wide.flops, elements(kWide), wide.whole.count()},
+                                                  {thin.flops, elements(kThin), thin.whole.count()});
       const std::string key = fmt::format("product.{}.{}", name_of(dtype), layout),
                         how = "1024 x 768 x 768 and 2048 x 128 x 512, in turn with a chain";
       const double spread = std::max(wide.spread, thin.spread);
@@ -523,10 +366,10 @@ class Calibrator {
     return {};
   }
 
-  // Each on rows of 1024 elements, and of 128 where a row takes time by itself.
+  // Each kernel on rows of 1024 elements; also on rows of 128 if a row has a cost of its own.
   Status kernels(DType dtype) {
     constexpr std::int64_t kWide = 1024, kThin = 128, kElements = 1 << 18;
-    for (const NamedKernel& kernel : kKernels) {
+    for (const NamedKernel& kernel : measured_kernels()) {
       double spread = 0;
       const auto measured = [&](std::int64_t n) -> Result<double> {
         const InTurn m = TRY(in_turn(kernel.op, each_ * 0.2, [&](Graph& g, const Named& name) {
@@ -547,13 +390,12 @@ class Calibrator {
     return {};
   }
 
-  // Net of the call, of elementary functions and of moving, as perf adds them.
+  // The flop rate without launch, elementary functions and memory traffic, as perf adds them.
   Status rate(const std::string& key, Graph graph, std::string how) {
     Work work;
     const Sample s = TRY(sample(std::move(graph), &work));
     const Seconds apart = call_ + Seconds(static_cast<double>(work.transcendentals) * elementary_) + moving(work);
-    const Seconds time = std::max(s.time - apart, s.time * 0.1);
-    add({key, static_cast<double>(work.flops) / time.count(), CatalogUnit::flop_rate, s.spread,
+    add({key, static_cast<double>(work.flops) / rest_of(s.time, apart).count(), CatalogUnit::flop_rate, s.spread,
          times(std::move(how), s)});
     return {};
   }
@@ -561,8 +403,7 @@ class Calibrator {
   Status elementary() {
     Work work;
     const Sample s = TRY(sample(elementary_graph(), &work));
-    elementary_ =
-        std::max(s.time - call_ - moving(work), s.time * 0.1).count() / static_cast<double>(work.transcendentals);
+    elementary_ = rest_of(s.time, call_ + moving(work)).count() / static_cast<double>(work.transcendentals);
     add({"elementary.f32", 1 / elementary_, CatalogUnit::per_second, s.spread,
          times("exp and tanh on 512 Ki numbers", s)});
     return {};
@@ -576,13 +417,13 @@ class Calibrator {
   Device& device_;
   Clock& clock_;
   const CalibrateOptions& options_;
-  const Seconds each_;  // for one figure
+  const Seconds each_;  // time budget of one figure
   Seconds call_;
-  double elementary_ = 0;      // seconds of one
-  std::vector<Cache> caches_;  // smallest first
-  BytesPerSecond memory_, read_, write_;
-  double step_ = 0;    // seconds of an element in a plain step of a chain
-  double serial_ = 1;  // until it is known
+  double elementary_ = 0;        // seconds per elementary function
+  std::vector<Cache> caches_;    // smallest first
+  BytesPerSecond read_, write_;  // of memory
+  double step_ = 0;              // seconds per element of a plain op in a chain
+  double serial_ = 1;            // 1 until measured
   std::vector<CalibratedFact> facts_;
 };
 
@@ -590,33 +431,6 @@ class Calibrator {
 
 Result<std::vector<CalibratedFact>> calibrate(Device& device, Clock& clock, const CalibrateOptions& options) {
   return Calibrator(device, clock, options).run();
-}
-
-std::string value_text(const CalibratedFact& fact) {
-  switch (fact.unit) {
-    case CatalogUnit::flop_rate: return fmt::format("{:.4g} GFLOP/s", fact.value * 1e-9);
-    case CatalogUnit::bytes_per_second: return fmt::format("{:.4g} GB/s", fact.value * 1e-9);
-    case CatalogUnit::per_second: return fmt::format("{:.4g} G/s", fact.value * 1e-9);
-    case CatalogUnit::bytes: return fmt::format("{} KiB", static_cast<std::int64_t>(fact.value) / 1024);
-    case CatalogUnit::seconds: return fmt::format("{:.4g} us", fact.value * 1e6);
-    default: return fmt::format("{:.6g}", fact.value);
-  }
-}
-
-std::string calibrated_entry(std::int64_t threads) { return fmt::format("{}-{}", kThisMachine, threads); }
-
-std::string catalog_text(const std::vector<CalibratedFact>& facts, std::string_view entry, std::string_view machine,
-                         std::string_view date) {
-  std::string text = fmt::format(
-      "# Written by `systole calibrate`; holds for this machine and this number of threads.\n"
-      "systole_catalog: 1\nentries:\n  {}:\n    kind: cpu\n    doc: \"{}\"\n    calibrated: true\n    facts:\n",
-      entry, machine);
-  for (const CalibratedFact& fact : facts) {
-    const std::string spread = fact.spread > 0 ? fmt::format(", spread {:.1f}%", 100 * fact.spread) : "";
-    text += fmt::format("      {}: {{ value: {}, source: \"{}{}\", date: {} }}\n", fact.key, value_text(fact), fact.how,
-                        spread, date);
-  }
-  return text;
 }
 
 }  // namespace systole

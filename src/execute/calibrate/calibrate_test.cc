@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "describe/graph/ops/ops.h"
+#include "describe/ops/ops.h"
 #include "execute/backends/reference/reference.h"
 #include "execute/calibrate/micro_run.h"
 
@@ -66,10 +66,10 @@ TEST(Calibrate, links_between_processes_of_this_host) {
     EXPECT_GT(fact.value, latency ? 1e-8 : 1e6) << fact.key;
     EXPECT_LT(fact.value, latency ? 1.0 : 1e13) << fact.key;
   }
-  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // nobody is left
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // no child is left
 }
 
-// What is written is a catalog, and the same numbers come back.
+// The written text is a valid catalog and reads back with the same numbers.
 TEST(Calibrate, writes_a_catalog_that_reads_back) {
   const std::vector<CalibratedFact> facts = {
       {"threads", 2, CatalogUnit::number, 0, "threads that a run uses"},

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kBlock = 1 << 20;
 
-// A file that is gone when this is.
+// A file that is removed by the destructor.
 struct ScratchFile {
   std::string path;
   int fd = -1;
@@ -50,7 +50,7 @@ Result<std::vector<CalibratedFact>> measure_disk(const std::string& folder, Byte
   if (::fsync(file.fd) != 0) return os_error(errno, "sync", file.path);
   const Seconds written = clock.now();
 
-  // A sync of one block: what a commit costs at least.
+  // A sync of one block: the minimum cost of a commit.
   if (::pwrite(file.fd, block.data(), 4096, 0) != 4096 || ::fsync(file.fd) != 0)
     return os_error(errno, "sync", file.path);
   const Seconds synced = clock.now();
@@ -59,7 +59,7 @@ Result<std::vector<CalibratedFact>> measure_disk(const std::string& folder, Byte
   const Seconds reading = clock.now();
   for (std::int64_t b = 0; b < blocks; ++b) {
     const ssize_t got = ::pread(file.fd, block.data(), kBlock, b * static_cast<std::int64_t>(kBlock));
-    if (got != static_cast<ssize_t>(kBlock)) return os_error(got < 0 ? errno : EIO, "read", file.path);
+    if (got != static_cast<ssize_t>(kBlock)) return os_read_error(got < 0 ? errno : EIO, "read", file.path);
   }
   const Seconds read = clock.now();
 

@@ -1,10 +1,10 @@
-// Latency and bandwidth between processes of this host: gathers of a line and of megabytes, over each transport, among
-// 2 and among 4 ranks; over TLS among 2, beside which those of TCP are what it costs. The figures are those of the cost
-// of one step (ground/mesh/collective_cost.h), which a gather by everyone from everyone is:
+// Latency and bandwidth between processes of this host: all_gathers of 64 B and of 4 MiB, over each transport with 2
+// and 4 ranks; over TLS with 2, to compare with TCP. The figures are parameters of the cost of one step
+// (ground/mesh/collective_cost.h), here an all-to-all exchange with m peers:
 //
-//   time = latency · (1 + (m − 1) / 8) + m · part / bandwidth      of m others
+//   time = latency · (1 + (m − 1) / 8) + m · part / bandwidth
 //
-// This process is rank 0; the others are children that do what it says until it ends them.
+// This process is rank 0; the others are child processes that follow its commands until it ends them.
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -26,24 +26,24 @@ namespace systole {
 namespace {
 
 constexpr Seconds kPatience{10};
-constexpr unsigned kChildSeconds = 60;  // after which a child ends whatever happens
+constexpr unsigned kChildSeconds = 60;  // a child ends after this in any case
 constexpr std::int64_t kSmall = 64, kLarge = 4 << 20;
 
-struct Meeting {
+struct RendezvousPoint {
   std::string segment, token;
   NetAddress rendezvous;
   RunToken run;
 };
 
-Result<std::unique_ptr<Transport>> join(const std::string& transport, const Meeting& meeting, std::int32_t rank,
+Result<std::unique_ptr<Transport>> join(const std::string& transport, const RendezvousPoint& point, std::int32_t rank,
                                         std::int32_t ranks) {
   if (transport == "shm") {
-    return ring_transport(TRY(Segment::open(meeting.segment, meeting.token)), rank, {.patience = kPatience});
+    return ring_transport(TRY(Segment::open(point.segment, point.token)), rank, {.patience = kPatience});
   }
-  RendezvousClient client = TRY(RendezvousClient::connect(meeting.rendezvous, meeting.run));
+  RendezvousClient client = TRY(RendezvousClient::connect(point.rendezvous, point.run));
   TcpOptions options;
   options.patience = kPatience;
-  if (transport == "tls") options.mesh.tls = TRY(Tls::of(meeting.run));
+  if (transport == "tls") options.mesh.tls = TRY(Tls::of(point.run));
   return tcp_transport(client, rank, ranks, options);
 }
 
@@ -63,7 +63,7 @@ class LinkRank {
     return rank;
   }
 
-  // What the others do: so many gathers of so many bytes, until none are asked for.
+  // The loop of the other ranks: gathers of the count and size that rank 0 requests, until it requests none.
   Status follow() {
     for (;;) {
       std::array<std::int32_t, 2> told{};
@@ -104,7 +104,7 @@ class LinkRank {
   std::array<std::unique_ptr<PreparedCollective>, 2> gathers_;
 };
 
-// Children that are ended and waited for, whatever happens.
+// Child processes; the destructor ends them and waits for them.
 struct Children {
   std::vector<pid_t> pids;
   ~Children() {
@@ -115,7 +115,7 @@ struct Children {
   }
 };
 
-Status start(Children& children, const std::string& transport, const Meeting& meeting, std::int32_t ranks) {
+Status start(Children& children, const std::string& transport, const RendezvousPoint& point, std::int32_t ranks) {
   for (std::int32_t rank = 1; rank < ranks; ++rank) {
     const pid_t parent = ::getpid(), child = ::fork();
     if (child < 0) return os_error(errno, "start a process");
@@ -126,7 +126,7 @@ Status start(Children& children, const std::string& transport, const Meeting& me
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
     ::alarm(kChildSeconds);
-    Result<std::unique_ptr<Transport>> joined = join(transport, meeting, rank, ranks);
+    Result<std::unique_ptr<Transport>> joined = join(transport, point, rank, ranks);
     if (!joined.ok()) ::_exit(1);
     Result<std::unique_ptr<LinkRank>> made = LinkRank::make(std::move(joined).value());
     ::_exit(made.ok() && (*made)->follow().ok() ? 0 : 1);
@@ -135,7 +135,7 @@ Status start(Children& children, const std::string& transport, const Meeting& me
 }
 
 Result<Sample> measure(LinkRank& rank, int large, Seconds budget, Clock& clock) {
-  const Seconds first = TRY(rank.lead(large, 3, clock));  // to warm up, and to see how often
+  const Seconds first = TRY(rank.lead(large, 3, clock));  // warms up and sets the repeat count
   const int times = std::clamp(static_cast<int>(Seconds(2e-3) / std::max(first, Seconds(1e-7))), 1, 1000);
   std::vector<Seconds> all;
   for (const Seconds end = clock.now() + budget; all.size() < 5 || clock.now() < end;)
@@ -150,22 +150,22 @@ Result<std::vector<CalibratedFact>> measure_links(Seconds budget, Clock& clock) 
   for (const std::string transport : {"shm", "tcp", "tls"}) {
     for (const std::int32_t ranks : {2, 4}) {
       if (transport == "tls" && ranks > 2) continue;
-      Meeting meeting;
-      meeting.run = TRY(RunToken::make());
-      meeting.token = meeting.run.hex();
-      const std::unique_ptr<RendezvousServer> server = TRY(RendezvousServer::start(meeting.run));
-      meeting.rendezvous = server->address();
-      const std::shared_ptr<Segment> segment = TRY(Segment::create(ranks, meeting.token));
-      meeting.segment = segment->place();
+      RendezvousPoint point;
+      point.run = TRY(RunToken::make());
+      point.token = point.run.hex();
+      const std::unique_ptr<RendezvousServer> server = TRY(RendezvousServer::start(point.run));
+      point.rendezvous = server->address();
+      const std::shared_ptr<Segment> segment = TRY(Segment::create(ranks, point.token));
+      point.segment = segment->place();
       Children children;
-      TRY(start(children, transport, meeting, ranks));
-      const std::unique_ptr<LinkRank> rank = TRY(LinkRank::make(TRY(join(transport, meeting, 0, ranks))));
+      TRY(start(children, transport, point, ranks));
+      const std::unique_ptr<LinkRank> rank = TRY(LinkRank::make(TRY(join(transport, point, 0, ranks))));
       const Sample small = TRY(measure(*rank, 0, budget * 0.125, clock)),
                    large = TRY(measure(*rank, 1, budget * 0.125, clock));
       TRY(rank->end());
       const double others = ranks - 1;
       const Seconds latency = small.time * (1 / (1 + (others - 1) / 8));
-      const Seconds moving = std::max(large.time - small.time, large.time * 0.1);
+      const Seconds moving = rest_of(large.time, small.time);
       const std::string key = fmt::format("link.{}.{}.", transport, ranks);
       facts.push_back(
           {key + "latency", latency.count(), CatalogUnit::seconds, small.spread,

@@ -4,14 +4,15 @@
 #include <cmath>
 #include <cstring>
 
-#include "describe/graph/partition/builder.h"
+#include "describe/ir/work.h"
+#include "describe/partition/builder.h"
 #include "ground/tensor/dtype.h"
 
 namespace systole {
 namespace {
 
-// 0.37 apart on a circle of circumference 2: no two neighbours alike, none zero for long, and the same again after
-// 1600. Integers: 1 and on in steps of 37 below 64, as the rows of a table are looked up.
+// Floats: steps of 0.37 modulo 2, so neighbours differ and zeros are rare; period 1600. Integers: from 1 in steps of 37
+// modulo 64, as in lookups of table rows.
 Status fill(Executor& executor, int value, const Type& type) {
   constexpr std::int64_t kPeriod = 1600;
   std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes().count()));
@@ -49,7 +50,7 @@ Result<std::unique_ptr<MicroRun>> MicroRun::make(Device& device, Graph graph) {
     builder.add_value({input.name, graph.type(input.value), residence, 1, std::nullopt, 0, 0});
   }
   for (const GraphOutput& output : graph.outputs()) {
-    if (builder.has_value(output.name)) continue;  // in the place of the input
+    if (builder.has_value(output.name)) continue;  // updates the input in place
     builder.add_value({output.name, graph.type(output.value), Residence::output, 1, std::nullopt, 0, 0});
   }
   const int f = builder.add_function("op", std::move(graph), {}, {});
@@ -65,7 +66,7 @@ Result<std::unique_ptr<MicroRun>> MicroRun::make(Device& device, Graph graph) {
 
 Result<Sample> MicroRun::measure(Clock& clock, Seconds budget) {
   const Schedule& schedule = program_.schedules[0];
-  TRY(executor_->run(schedule));  // pages and caches
+  TRY(executor_->run(schedule));  // warms up pages and caches
   const Seconds began = clock.now();
   TRY(executor_->run(schedule));
   const Seconds one = std::max(clock.now() - began, Seconds(1e-7));
@@ -77,6 +78,13 @@ Result<Sample> MicroRun::measure(Clock& clock, Seconds budget) {
     times.push_back((clock.now() - from) * (1.0 / batch));
   }
   return sample_of(std::move(times));
+}
+
+Work MicroRun::work_of_one(std::string_view op) const {
+  const Graph& graph = program_.functions[0].graph;
+  const auto node = std::ranges::find_if(graph.nodes(), [&](const GraphNode& n) { return n.op->name == op; });
+  CHECK(node != graph.nodes().end(), "no {} is measured", op);
+  return work_of(graph, *node);
 }
 
 Result<Sample> MicroRun::measure_op(Clock& clock, Seconds budget, std::string_view op) {

@@ -12,7 +12,7 @@ constexpr std::int64_t kAlignment = 64;
 
 std::int64_t aligned(Bytes bytes) { return (bytes.count() + kAlignment - 1) / kAlignment * kAlignment; }
 
-// Exceptions end at the edge of the I/O thread: they become the error of the save.
+// Exceptions do not leave the I/O thread: they become the error of the save.
 Result<SaveReport> save_without_throwing(const Folder& folder, const SaveRequest& request, const SaveOptions& options) {
   try {
     return save(folder, request, options);
@@ -40,7 +40,7 @@ class AsyncSaver::Worker {
     thread_.join();
   }
 
-  // Takes the worker's request for filling. Errors: busy, or the failure of the save before.
+  // Takes the worker's request for filling. Errors: busy, or the failure of the previous save.
   Status claim() {
     const std::scoped_lock lock(mutex_);
     if (state_ == State::saving) {
@@ -133,13 +133,13 @@ class AsyncSaver::Worker {
   const Folder folder_;
   const SaveOptions options_;
   std::vector<std::byte> buffer_;
-  SaveRequest request_;  // the caller's while idle, the I/O thread's while saving
+  SaveRequest request_;  // owned by the caller while idle, by the I/O thread while saving
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   State state_ = State::idle;
-  std::int64_t saves_ = 0;  // begun, failed ones too
+  std::int64_t saves_ = 0;  // saves begun, including failed ones
   bool stopping_ = false;
-  std::optional<Result<SaveReport>> result_;  // of the last save, until it is told
+  std::optional<Result<SaveReport>> result_;  // of the last save, until reported
   std::thread thread_;                        // last: it uses all of the above
 };
 

@@ -28,7 +28,7 @@ Status begin_tiny(AsyncSaver& saver, std::int64_t step) {
 
 TEST(AsyncSave, SavesTheSnapshotWhileTheStateGoesOn) {
   auto store = make_memory_store();
-  const Folder folder{store.get(), "c"};
+  const Folder folder{objects_in(*store), "c"};
   AsyncSaver saver(folder, tiny_options(), buffer_for_tiny());
   EXPECT_FALSE(saver.poll().value());
   for (std::int64_t step : {10, 20, 30}) {
@@ -50,7 +50,7 @@ TEST(AsyncSave, BeginDoesNotWaitForTheDiskAndOneSaveIsInFlight) {
   options.on_phase = [opened](SavePhase phase, bool begins) {
     if (phase == SavePhase::write && begins) opened.wait();
   };
-  const Folder folder{store.get(), "c"};
+  const Folder folder{objects_in(*store), "c"};
   AsyncSaver saver(folder, options, buffer_for_tiny());
   ASSERT_TRUE(begin_tiny(saver, 10));
   EXPECT_TRUE(saver.in_flight());
@@ -71,7 +71,7 @@ TEST(AsyncSave, ReportsThePhasesInOrder) {
     const std::scoped_lock lock(mutex);
     seen.push_back(fmt::format("{}{}", begins ? "+" : "-", name_of(phase)));
   };
-  AsyncSaver saver({store.get(), "c"}, options, buffer_for_tiny());
+  AsyncSaver saver({objects_in(*store), "c"}, options, buffer_for_tiny());
   ASSERT_TRUE(begin_tiny(saver, 10));
   ASSERT_TRUE(saver.wait());
   EXPECT_EQ(seen, (std::vector<std::string>{"+snapshot", "-snapshot", "+write", "-write", "+commit", "-commit",
@@ -80,7 +80,7 @@ TEST(AsyncSave, ReportsThePhasesInOrder) {
 
 TEST(AsyncSave, AFailureSurfacesAtTheNextCallOnce) {
   FaultyStore store;
-  const Folder folder{&store, "c"};
+  const Folder folder{objects_in(store), "c"};
   AsyncSaver saver(folder, tiny_options(), buffer_for_tiny());
   store.inject(Fault::fails(9, ENOSPC));
   ASSERT_TRUE(begin_tiny(saver, 10));
@@ -101,7 +101,7 @@ TEST(AsyncSave, AFailureSurfacesAtTheNextCallOnce) {
 
 TEST(AsyncSave, ExceptionsOnTheThreadBecomeItsError) {
   FaultyStore store;
-  AsyncSaver saver({&store, "c"}, tiny_options(), buffer_for_tiny());
+  AsyncSaver saver({objects_in(store), "c"}, tiny_options(), buffer_for_tiny());
   store.inject(Fault::dies_before(5));
   ASSERT_TRUE(begin_tiny(saver, 10));
   EXPECT_EQ(saver.wait().error().kind, ErrorKind::internal);
@@ -109,14 +109,14 @@ TEST(AsyncSave, ExceptionsOnTheThreadBecomeItsError) {
 
 TEST(AsyncSave, TheBufferIsWhatWasPlanned) {
   auto store = make_memory_store();
-  AsyncSaver saver({store.get(), "c"}, tiny_options(), buffer_for_tiny() - Bytes(1));
+  AsyncSaver saver({objects_in(*store), "c"}, tiny_options(), buffer_for_tiny() - Bytes(1));
   EXPECT_EQ(begin_tiny(saver, 10).error().kind, ErrorKind::does_not_fit);
   EXPECT_FALSE(saver.in_flight());
 }
 
 TEST(AsyncSave, InPlaceTakesTheProgramsOwnSnapshot) {
   auto store = make_memory_store();
-  const Folder folder{store.get(), "c"};
+  const Folder folder{objects_in(*store), "c"};
   AsyncSaver saver(folder, tiny_options(), Bytes(0));
   const auto state = tiny_state(10);
   ASSERT_TRUE(saver.begin_in_place(tiny_request(10, state)));
@@ -126,7 +126,7 @@ TEST(AsyncSave, InPlaceTakesTheProgramsOwnSnapshot) {
 
 TEST(AsyncSave, DestroyingItWaits) {
   auto store = make_memory_store();
-  const Folder folder{store.get(), "c"};
+  const Folder folder{objects_in(*store), "c"};
   {
     AsyncSaver saver(folder, tiny_options(), buffer_for_tiny());
     ASSERT_TRUE(begin_tiny(saver, 10));

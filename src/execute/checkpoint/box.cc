@@ -77,7 +77,7 @@ std::int64_t offset_in(const Box& box, const std::vector<std::int64_t>& index,
   return offset;
 }
 
-// The first dim from which on `part` spans both boxes entirely, less one: from there a run is contiguous in both.
+// The outermost dim of a run: `part` spans both boxes in all dims after it, so a run is contiguous in both.
 std::size_t first_dim_of_run(const Box& part, const Box& from, const Box& to) {
   std::size_t d = part.ndim();
   while (d > 0) {

@@ -52,7 +52,7 @@ TEST(Box, CutsAreContiguousAndCoverInOrder) {
   EXPECT_EQ(cut(Box{}, 4), std::vector<Box>{Box{}});
 }
 
-// Every element of random parts of random boxes arrives where an index-by-index copy puts it.
+// Every element of random parts of random boxes is copied to the place where an index-by-index copy puts it.
 TEST(Box, CopiesEqualTheObviousLoop) {
   std::mt19937 random(7);
   const auto pick = [&](std::int64_t low, std::int64_t high) {

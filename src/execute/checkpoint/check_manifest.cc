@@ -1,4 +1,4 @@
-// The rules that a manifest's body keeps, whoever wrote it.
+// The rules for a manifest's body, whoever wrote it.
 
 #include <algorithm>
 #include <limits>
@@ -16,7 +16,8 @@ constexpr std::int64_t kMostElements = std::int64_t{1} << 59;  // so that bytes 
 
 template <typename... Args>
 Error wrong(const TensorEntry& tensor, fmt::format_string<Args...> format, Args&&... args) {
-  return error(ErrorKind::invalid, "tensor '{}': {}", tensor.name, fmt::format(format, std::forward<Args>(args)...));
+  return error(ErrorKind::invalid, "tensor '{}': {}", tensor.name, fmt::format(format, std::forward<Args>(args)...))
+      .about(tensor.name);
 }
 
 Status check_piece(const Manifest& manifest, const TensorEntry& tensor, const Piece& piece) {
@@ -50,7 +51,7 @@ bool overlap(const Box& a, const Box& b) {
 
 using Boxes = std::span<const Box*>;
 
-// Cuts the boxes, sorted along `dim` here, where no box crosses: the sizes of the groups.
+// Sorts the boxes along `dim` and cuts the list wherever no box crosses: the sizes of the groups.
 std::vector<std::size_t> groups_along(std::size_t dim, Boxes boxes) {
   std::ranges::sort(boxes, {}, [dim](const Box* box) { return box->start[dim]; });
   std::vector<std::size_t> sizes;
@@ -63,9 +64,9 @@ std::vector<std::size_t> groups_along(std::size_t dim, Boxes boxes) {
   return sizes;
 }
 
-// Those of a writer lie in a grid, each cell of which may be cut again. So a sweep along each dim cuts them into groups
-// that share nothing, and each group again, until every one is alone; whatever cannot be cut is compared in pairs. The
-// work is bounded: pieces that need more of it are no writer's.
+// The pieces of a real writer form a grid whose cells may be cut again. So a sweep along each dim separates them into
+// disjoint groups, and each group again, until every piece is alone; groups that cannot be separated are compared in
+// pairs. The work is bounded: no writer makes pieces that need more.
 Status check_no_overlap(const TensorEntry& tensor, std::span<const Piece> pieces) {
   constexpr std::size_t kMostSweeps = 16, kMostPairs = std::size_t{1} << 22;
   std::vector<const Box*> boxes;
@@ -112,7 +113,7 @@ Status check_tensor(const Manifest& manifest, const TensorEntry& tensor) {
   return {};
 }
 
-// Its frames are as many as its raw bytes need, and together as long as its file.
+// Checks that the frames are as many as the raw bytes need, and together as long as the file.
 Status check_coding(const ChunkFile& chunk) {
   if (!chunk.coding) return {};
   std::int64_t left = chunk.bytes.count();

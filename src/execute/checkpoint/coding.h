@@ -1,14 +1,14 @@
 #pragma once
-// Chunk files that are compressed, encrypted or both. The raw bytes of a chunk (what its pieces' offsets count) are cut
-// into frames of 1 MiB, the last one shorter; each is coded alone, so that a reader of a few rows decodes a few frames:
+// Chunk files that are compressed, encrypted or both. The raw bytes of a chunk (in which its pieces' offsets count) are
+// cut into frames of 1 MiB, the last one shorter. Each frame is coded alone, so reading a few rows decodes few frames:
 //
-//   frame   zstd (level 1) of the raw bytes, where the chunk says so
-//           then AES-256-GCM of that, where it has a salt: as many bytes again and the tag of 16
+//   frame   zstd (level 1) of the raw bytes, if the chunk is compressed
+//           then AES-256-GCM of that, if it has a salt: as many bytes again, and a tag of 16
 //
-// Each encrypted chunk has a key of its own: HKDF-SHA256 of the checkpoint's key with 32 random bytes, the salt, which
-// the manifest names. The nonce is the frame's number. So no nonce is used twice with a key, without anybody counting,
-// and equal tensors do not look equal. Bound into each tag: the chunk's raw size and whether it is compressed; with the
-// number and the salt that leaves no room to swap, drop or repeat frames or chunks.
+// Each encrypted chunk has its own key: HKDF-SHA256 of the checkpoint's key and 32 random bytes, the salt, which is in
+// the manifest. The nonce is the frame's number. So no nonce is used twice with a key, no counter is stored, and equal
+// tensors have different ciphertexts. Each tag also authenticates the chunk's raw size and whether it is compressed;
+// with the frame number and the salt, this detects swapped, dropped or repeated frames and chunks.
 
 #include <memory>
 #include <optional>
@@ -22,13 +22,13 @@ namespace systole::checkpoint {
 
 inline constexpr std::int64_t kFrameBytes = 1 << 20;
 
-// Makes the frames of one chunk, in order.
+// Encodes the frames of one chunk, in order.
 class ChunkEncoder {
  public:
-  // `key`: nothing for a chunk that is only compressed.
+  // `key`: nothing if the chunk is only compressed.
   ChunkEncoder(Bytes raw, bool zstd, const std::optional<Key256>& key);
   ~ChunkEncoder();
-  // What stands in the file for these kFrameBytes (the last frame: what is left); valid until the next call.
+  // Encodes the next kFrameBytes (the last frame: the rest). The result is valid until the next call.
   std::span<const std::byte> frame(std::span<const std::byte> raw);
   const Coding& coding() const { return coding_; }  // of the frames so far
 
@@ -40,13 +40,13 @@ class ChunkEncoder {
   std::vector<std::byte> stored_;
 };
 
-// Undoes it, frame by frame. Not thread-safe.
+// Decodes frame by frame. Not thread-safe.
 class ChunkDecoder {
  public:
-  // REQUIRES: `key` is there when the coding has a salt.
+  // REQUIRES: `key` is set if the coding has a salt.
   ChunkDecoder(const Coding& coding, const std::optional<Key256>& key);
   ~ChunkDecoder();
-  // `stored` is spoiled. Errors: corrupt.
+  // Overwrites `stored`. Errors: corrupt.
   Result<std::span<const std::byte>> frame(std::size_t number, std::span<std::byte> stored);
 
  private:
@@ -57,10 +57,10 @@ class ChunkDecoder {
   std::vector<std::byte> raw_;
 };
 
-std::int64_t frames_of(Bytes raw);                                  // how many
-std::int64_t frame_size(const Coding& coding, std::size_t number);  // raw bytes of one
+std::int64_t frames_of(Bytes raw);                                  // number of frames
+std::int64_t frame_size(const Coding& coding, std::size_t number);  // raw bytes of one frame
 
-// A sample shrinks by 10% at least.
+// True if a sample shrinks by at least 10%.
 bool is_worth_compressing(std::span<const std::byte> sample);
 
 }  // namespace systole::checkpoint

@@ -60,7 +60,7 @@ TEST(Coding, OnlyWhatShrinksByATenthIsCompressed) {
 
 class Compressed : public testing::Test {
  protected:
-  Compressed() : store_(make_memory_store()), folder_{store_.get(), "c"} {
+  Compressed() : store_(make_memory_store()), folder_{objects_in(*store_), "c"} {
     noise_ = noise(static_cast<std::size_t>(3 * kFrameBytes));
     zeros_.resize(noise_.size());
     for (std::size_t i = 0; i < zeros_.size(); i += 4096) zeros_[i] = static_cast<std::byte>(i / 4096);
@@ -114,7 +114,8 @@ TEST_F(Compressed, AFewElementsTakeAFewFrames) {
   const Coding coding = *from.manifest().chunks[1].coding;
   const Shape shape{3 * kFrameBytes / 4};
   std::vector<std::byte> into(400);
-  const RestoreTarget target{"zeros", DType::f32, shape, Box{{kFrameBytes / 4 + 5}, {kFrameBytes / 4 + 105}}, into};
+  const RestoreDestination target{"zeros", DType::f32, shape, Box{{kFrameBytes / 4 + 5}, {kFrameBytes / 4 + 105}},
+                                  into};
   const auto report = restore_parts(from, std::span(&target, 1), 1);
   ASSERT_TRUE(report) << to_string(report.error());
   EXPECT_EQ(report->read.count(), coding.frames[1]);
@@ -124,13 +125,13 @@ TEST_F(Compressed, AFewElementsTakeAFewFrames) {
 TEST_F(Compressed, AFlippedBitIsFoundWhicheverWayItIsRead) {
   ASSERT_TRUE(save_both(1));
   FaultyStore damaged(*store_);
-  const Folder folder{&damaged, "c"};
+  const Folder folder{objects_in(damaged), "c"};
   const ChunkFile chunk = load_manifest(folder, 1)->chunks[1];
   ASSERT_TRUE(damaged.flip_bit(folder.chunk(chunk.hash), chunk.bytes.count() / 2, 4));
   EXPECT_EQ(open_step(folder, 1).error().kind, ErrorKind::corrupt);
   std::vector<std::byte> into(zeros_.size());
   const Shape shape{3 * kFrameBytes / 4};
-  const RestoreTarget target{"zeros", DType::f32, shape, Box::whole(shape), into};
+  const RestoreDestination target{"zeros", DType::f32, shape, Box::whole(shape), into};
   const auto restored = restore_parts(open_step(folder, 1, Verify::lengths).value(), std::span(&target, 1), 1);
   EXPECT_EQ(restored.error().kind, ErrorKind::corrupt);
 }

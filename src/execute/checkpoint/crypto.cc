@@ -60,7 +60,7 @@ std::array<unsigned char, 12> nonce_of(std::uint64_t number) {
   return nonce;
 }
 
-// EVP takes lengths as int; a frame has a MiB.
+// EVP takes lengths as int; a frame has 1 MiB.
 int length(std::size_t size) {
   CHECK(size < (1U << 30), "{} bytes at once", size);
   return static_cast<int>(size);

@@ -1,4 +1,4 @@
-// Against the numbers of the standards, so that another build of libcrypto, or another program, makes the same.
+// Test vectors of the standards: any build of libcrypto, and any other program, must give these results.
 
 #include "execute/checkpoint/crypto.h"
 
@@ -52,7 +52,7 @@ TEST(Crypto, WhatWasChangedDoesNotDecrypt) {
   EXPECT_FALSE(opens(key, 3, "frame 3 of 4", 999));
 }
 
-// RFC 5869: extract is an HMAC with the salt as the key, expand to 32 bytes is one of the purpose and the byte 1.
+// RFC 5869: extract is HMAC with the salt as key; expand to 32 bytes is HMAC of the purpose and the byte 1.
 TEST(Crypto, HkdfIsTwoHmacs) {
   const Key256 from = random_key(), salt = random_key();
   std::string text;

@@ -1,8 +1,7 @@
 #pragma once
-// Where things lie in a checkpoint folder (the layout is documented in manifest.h).
+// Paths in a checkpoint folder (its layout: manifest.h).
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,17 +9,17 @@
 #include <vector>
 
 #include "ground/base/result.h"
-#include "ground/store/store.h"
+#include "ground/store/object_store.h"
 
 namespace systole::checkpoint {
 
 struct Keys;  // keys.h
 
-// A checkpoint folder: a store and the folder's path in it, "" for the store's root. Borrows the store. With keys, what
-// is written there is encrypted or signed as they say, and what is read must be.
+// A checkpoint folder: an object store and the folder's path in it, "" for the store's root. With keys, all data is
+// encrypted or signed as they say when written, and must be when read.
 struct Folder {
-  Store* store = nullptr;
-  std::string dir;
+  std::shared_ptr<ObjectStore> store = {};
+  std::string dir = {};
   std::shared_ptr<const Keys> keys = {};
 
   std::string at(std::string_view path) const;  // dir/path
@@ -29,31 +28,28 @@ struct Folder {
   std::string chunk(std::string_view hash) const;
   std::string manifest(std::int64_t step) const;
   std::string blessing(std::int64_t step) const;
-  std::string parts() const { return at("parts"); }  // this and the following: group.h
+  std::string parts() const { return at("parts"); }  // this and the following: see group.h
   std::string claim() const { return at("parts/claim.json"); }
   std::string parts_of(std::string_view save) const;
+  std::string begun(std::string_view save, int rank) const;
   std::string part(std::string_view save, int rank) const;
   std::string outcome(std::string_view save) const;
 };
 
-inline constexpr std::string_view kTemporary = ".tmp";  // suffix of a write that has not finished
+// Suffix of leftovers of an older Systole that was killed while writing. Today the store cleans up (abort_uploads).
+inline constexpr std::string_view kTemporary = ".tmp";
 
-bool is_hash(std::string_view text);                         // 32 lower-case hex digits
-std::optional<std::int64_t> step_of(std::string_view leaf);  // "000000000100.json" → 100
+bool is_hash(std::string_view text);  // 32 lower-case hex digits
 
-// Steps that have a manifest, ascending, readable or not. Empty when the folder is absent or fresh. Errors: io.
+// Steps that have a manifest, ascending, readable or not. Empty if the folder is absent or new. Errors: io.
 Result<std::vector<std::int64_t>> list_steps(const Folder& folder);
 Result<std::vector<std::int64_t>> list_blessed(const Folder& folder);
 
-// A file made so that it is whole or absent, whoever else writes one of the same name at the same time. `writer`: as in
-// write_chunks; it goes into the temporary file's name. Errors: io, no_space, and that of `before_rename`.
-Status put_whole(const Folder& folder, const std::string& path, std::string_view writer, std::string_view text,
-                 const std::function<Status()>& before_rename = {});
-
-// Makes the folder's subfolders, durably. Errors: io, no_space.
+// Where the store has folders: creates those of the objects, durably, so that an unwritable one is detected before any
+// work. Errors: invalid, io, no_space.
 Status prepare(const Folder& folder);
 
-// Names in a folder; empty when it is absent. Errors: io.
-Result<std::vector<std::string>> list_or_empty(Store& store, std::string_view dir);
+// The last path components of the objects directly under `dir`, and, with a '/', of its subfolders. Errors: io.
+Result<std::vector<std::string>> names_under(const Folder& folder, std::string_view dir);
 
 }  // namespace systole::checkpoint

@@ -32,7 +32,7 @@ class Gathering {
   Gathering(const Folder& folder, const std::string& save, std::int64_t step, const SaveGroup& group)
       : folder_(folder), save_(save), step_(step), group_(group), parts_(static_cast<std::size_t>(group.world)) {}
 
-  // Looks once for the parts that are still missing. True when none is.
+  // Looks once for the missing parts. True if all are there.
   Result<bool> look() {
     missing_.clear();
     for (int rank = 1; rank < group_.world; ++rank) {
@@ -40,7 +40,7 @@ class Gathering {
       if (slot.fragment) continue;
       auto part = read_part(folder_, save_, rank);
       if (!part && slot.refused) return of_rank(rank, "wrote a part that cannot be read", std::move(part).error());
-      slot.refused = !part.ok();  // one bad read condemns nothing
+      slot.refused = !part.ok();  // tolerates one bad read
       if (part && *part)
         slot.fragment = TRY(accept(*std::move(*part), step_, group_));
       else

@@ -1,6 +1,6 @@
 #pragma once
-// How the writers of one save wait for each other (group.h tells the protocol): rank 0 for the parts, the others for
-// the outcome. Every wait has a deadline and names who was waited for.
+// The waits in a group save (protocol: group.h): rank 0 waits for the parts, the others for the outcome. Every wait has
+// a deadline, and its error names the late ranks.
 
 #include <string>
 #include <vector>
@@ -10,17 +10,16 @@
 namespace systole::checkpoint {
 
 // The other ranks' fragments, in order of ranks 1, 2, …. Errors: the failure of a rank that could not write, with its
-// rank; io (ranks that are late by more than group.patience, by number); corrupt (a part that cannot be read); busy
-// (the claim went to somebody else meanwhile); invalid (a rank that saves another step or counts another number of
-// writers).
+// rank; io (ranks that are late by more than group.patience, by number); corrupt (an unreadable part); busy (the claim
+// is now another's); invalid (a rank that saves another step or has another number of writers).
 Result<std::vector<Fragment>> gather_parts(const Folder& folder, const std::string& save, std::int64_t step,
                                            const SaveGroup& group);
 
-// How rank 0 says that the save ended. Errors: its failure; busy, as above; io (nothing was said within twice
+// Waits until rank 0 says that the save ended. Errors: rank 0's failure; busy, as above; io (no answer within twice
 // group.patience: rank 0 may itself wait that long for another rank).
 Status await_outcome(const Folder& folder, const std::string& save, std::int64_t step, const SaveGroup& group);
 
-// Every chunk is there with its length. Errors: corrupt or not_found, naming the rank that wrote it.
+// Checks that every chunk exists with its length. Errors: corrupt or not_found, naming the rank that wrote it.
 Status check_chunks(const Folder& folder, std::span<const Fragment> fragments);
 
 }  // namespace systole::checkpoint

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <optional>
 
 #include "execute/checkpoint/sealed_text.h"
+#include "ground/base/number_from.h"
 
 namespace systole::checkpoint {
 
@@ -25,7 +25,7 @@ struct Claim {
 };
 
 Result<std::optional<Claim>> read_claim(const Folder& folder) {
-  auto text = read_text(*folder.store, folder.claim(), kLimit);
+  auto text = get_text(*folder.store, folder.claim(), kLimit);
   if (!text && text.error().kind == ErrorKind::not_found) return std::optional<Claim>();
   if (!text) return std::move(text).error();
   const Node document = TRY(open_sealed_text(kClaim, *text, folder.claim()));
@@ -35,20 +35,19 @@ Result<std::optional<Claim>> read_claim(const Folder& folder) {
   return std::optional<Claim>(std::move(found));
 }
 
-// A generation leaves a mark of its own name, which no older one can write over: one that was stopped while it claimed
-// and then puts its claim in the place of a newer one is found out by its next look.
+// Each generation leaves a mark under its own name, which an older one cannot overwrite. So a stale process that was
+// stopped while claiming, and then replaces a newer claim, is detected at its next check.
 std::string mark_name(const std::string& launch, std::int64_t generation) {
   return fmt::format("generation-{}-{:012}", launch, generation);
 }
 
 Result<std::int64_t> newest_generation(const Folder& folder, const std::string& launch) {
-  const std::string prefix = fmt::format("generation-{}-", launch);
+  const std::string prefix = fmt::format("{}/generation-{}-", folder.parts(), launch);
   std::int64_t newest = -1;
-  for (const std::string& name : TRY(list_or_empty(*folder.store, folder.parts()))) {
-    if (!name.starts_with(prefix) || name.size() != prefix.size() + 12) continue;
-    std::int64_t number = 0;
-    const auto [end, problem] = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), number);
-    if (problem == std::errc() && end == name.data() + name.size()) newest = std::max(newest, number);
+  const ObjectList marks = TRY(folder.store->list(prefix, ListDepth::one_level));
+  for (const ObjectEntry& mark : marks.objects) {
+    const std::string_view digits = std::string_view(mark.path).substr(prefix.size());
+    if (digits.size() == 12) newest = std::max(newest, number_from(digits).value_or(-1));
   }
   return newest;
 }
@@ -86,10 +85,10 @@ namespace {
 
 Status write_claim(const Folder& folder, const SaveGroup& group) {
   const std::string mark = fmt::format("{}/{}", folder.parts(), mark_name(group.launch, group.generation));
-  TRY(TRY(folder.store->create(mark))->close());
+  TRY(folder.store->put(mark, "", {}, Durability::when_settled));
   const std::string body = fmt::format("\"launch\":\"{}\",\"generation\":{}}}\n", group.launch, group.generation);
-  return put_whole(folder, folder.claim(), fmt::format("{}-{}", group.launch, group.generation),
-                   seal_text(kClaim, body));
+  TRY(folder.store->put(folder.claim(), seal_text(kClaim, body)));
+  return {};
 }
 
 }  // namespace
@@ -100,8 +99,7 @@ Status claim(const Folder& folder, const SaveGroup& group) {
   if (now.ok() && *now && (*now)->launch == group.launch && (*now)->generation > group.generation) {
     return over(folder, group, **now);
   }
-  if (!now.ok() && now.error().kind != ErrorKind::corrupt) return now.error();  // a damaged claim is nobody's
-  TRY(make_dirs_synced(*folder.store, folder.parts()));
+  if (!now.ok() && now.error().kind != ErrorKind::corrupt) return now.error();  // a damaged claim belongs to nobody
   return write_claim(folder, group);
 }
 
@@ -113,7 +111,6 @@ Status check_claim(const Folder& folder, const SaveGroup& group) {
   if (newest > group.generation) return over(folder, group, {group.launch, newest});
   const bool held = now && now->generation == group.generation;
   if (held || group.rank != 0) return {};
-  TRY(make_dirs_synced(*folder.store, folder.parts()));
   return write_claim(folder, group);
 }
 

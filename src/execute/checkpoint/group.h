@@ -1,22 +1,24 @@
 #pragma once
-// The writers of one checkpoint, of which each writes what it owns. They meet in the folder and nowhere else:
+// The writers of one checkpoint. Each writes what it owns; they communicate only through the folder:
 //
-//   parts/claim.json                  the launch and generation that may save here; written as a generation begins
-//   parts/generation-<launch>-<n>     that this generation has begun; empty, never written over
-//   parts/<save>/part-<rank>.json     "my chunks are safe, these are my pieces", or why there are none (part.h)
-//   parts/<save>/outcome.json         how the save ended, by rank 0, when it has swept
+//   parts/claim.json                  the launch and generation that may save here; written when a generation begins
+//   parts/generation-<launch>-<n>     marks that this generation has begun; empty, never overwritten
+//   parts/<save>/begun-<rank>         this rank saves; empty, removed when rank 0 has given the save up or ended it
+//   parts/<save>/part-<rank>.json     "my chunks are durable, these are my pieces", or the error (part.h)
+//   parts/<save>/outcome.json         how the save ended; written by rank 0 after its sweep
 //
-//   every rank   asks whether the claim is still its own, writes its chunks, then its part
-//   rank 0       waits for the parts of this very save, commits one manifest of all, sweeps, tells the outcome
-//   the others   wait for the outcome, so that nobody begins the next save while rank 0 sweeps
+//   every rank   checks that the claim is still its own, writes its chunks, then its part
+//   rank 0       waits for the parts of this save, commits one manifest for all, sweeps, writes the outcome
+//   the others   wait for the outcome, so that no rank begins the next save during rank 0's sweep
 //
-// A save is <launch>-<generation>-<number>: a part of another launch, an older generation or an earlier attempt
-// has another name and is never taken for this one's. None of these files looks like a checkpoint; sweeping removes
-// those of saves that are over.
+// A save is named <launch>-<generation>-<number>, so a part of another launch, an older generation or an earlier
+// attempt is never mistaken for one of this save. None of these files looks like a checkpoint; a sweep removes those of
+// finished saves.
 //
-// A process that belongs to an older generation and wakes up late finds the newer claim before it writes, before it
-// commits and before each file that it would remove. Between that look and the act itself is no lock: should it be
-// stopped exactly there, the worst is a manifest whose chunks are gone, over which restoring walks back.
+// A stale process of an older generation finds the newer claim before it writes, before it commits and before each file
+// that it would remove. There is no lock between this check and the action: if the process is stopped exactly there,
+// the worst case is a manifest whose chunks are gone, which restoring skips. It cannot replace a manifest that a newer
+// generation has put for the same step (save.h).
 
 #include <cstdint>
 #include <string>
@@ -28,32 +30,32 @@
 
 namespace systole::checkpoint {
 
-// Which of how many writers this process is. The default is the one and only writer, who needs no claim.
+// This process among the writers. The default is a single writer, which needs no claim.
 struct SaveGroup {
   int rank = 0, world = 1;
-  std::string launch;  // letters, digits, '-': no other launch has the same; empty: no claim, and then world is 1
+  std::string launch;  // letters, digits, '-'; unique per launch. Empty: no claim; then world is 1
   std::int64_t generation = 0;
-  Clock* clock = nullptr;  // REQUIRED when there are others
+  Clock* clock = nullptr;  // REQUIRED if world > 1
   Seconds patience{120};   // how long a rank may be late
-  Seconds poll{0.01};      // from one look into the folder to the next
+  Seconds poll{0.01};      // interval between two looks into the folder
 
   bool alone() const { return world == 1; }
 };
 
-// Errors: invalid (a rank outside the world, no launch or clock although there are others, a launch that is no name).
+// Errors: invalid (a rank outside the world, no launch or clock although world > 1, a launch with other characters).
 Status check(const SaveGroup& group);
 
-// The name of its n-th save. All ranks count alike, from 1 in each generation.
+// The name of the group's n-th save. All ranks count alike, from 1 in each generation.
 std::string save_name(const SaveGroup& group, std::int64_t number);
 
-// Takes the folder for this launch and generation, from whoever had it; durable on return. One process of a generation
-// does it as the generation begins, before any of its ranks saves. Errors: busy (a newer generation of this launch has
-// the folder), io.
+// Takes the folder for this launch and generation, whoever holds it; durable on return. One process of a generation
+// calls it when the generation begins, before any rank saves. Errors: busy (a newer generation of this launch holds the
+// folder), io.
 Status claim(const Folder& folder, const SaveGroup& group);
 
-// The folder is this generation's. Rank 0 takes it where it is nobody's or an older generation's, also from one that
-// woke up in the middle of claiming it; the others take that for theirs. Errors: busy, saying whose it is now; corrupt,
-// io.
+// Checks that the folder belongs to this generation. If it is unclaimed or an older generation's, rank 0 claims it,
+// also from a stale process that wakes up in the middle of claiming; the other ranks accept that. Errors: busy, naming
+// the holder; corrupt, io.
 Status check_claim(const Folder& folder, const SaveGroup& group);
 
 }  // namespace systole::checkpoint

@@ -39,7 +39,7 @@ Summary summary_of(const Folder& folder, std::int64_t step, const Manifest& mani
 Result<std::vector<Summary>> list(const Folder& folder) {
   const auto blessed = TRY(list_blessed(folder));
   std::set<std::string> chunks;
-  for (std::string& name : TRY(list_or_empty(*folder.store, folder.chunks()))) chunks.insert(std::move(name));
+  for (std::string& name : TRY(names_under(folder, folder.chunks()))) chunks.insert(std::move(name));
   std::vector<Summary> rows;
   std::vector<std::vector<ChunkFile>> chunks_of;
   std::map<std::string, int> uses;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "ground/base/shell_quoted.h"
 #include "ground/base/text_file.h"
 
 namespace systole::checkpoint {
@@ -14,35 +15,39 @@ constexpr std::string_view kSeal = ",\n\"seal\":";
 bool is_variable(const std::string& ref) { return ref.starts_with("env:"); }
 std::string name_in(const std::string& ref) { return ref.substr(ref.find(':') + 1); }
 
-// What puts a key there. A new one opens nothing that another one closed.
+// The hint for a missing key. A new key cannot open what another one closed.
 std::string remedy(const std::string& ref, KeysFor what) {
   const std::string name = name_in(ref);
   if (what == KeysFor::a_new_run)
-    return is_variable(ref) ? fmt::format("export {}=$(openssl rand -hex 32), and keep it", name)
-                            : fmt::format("(umask 077; openssl rand -hex 32 > {}), and keep it", name);
+    return is_variable(ref) ? fmt::format("export {}=$(openssl rand -hex 32)", name)
+                            : fmt::format("(umask 077; openssl rand -hex 32 > {})", shell_quoted(name));
   return is_variable(ref) ? fmt::format("export {} with the value that the run was begun with", name)
                           : fmt::format("put the key that the run was begun with into {}", name);
+}
+
+Error without_key(Error why, const std::string& ref, KeysFor what) {
+  if (what == KeysFor::a_new_run) why.message += "; make one and keep it: without it no checkpoint opens";
+  return std::move(why).hinted(remedy(ref, what));
 }
 
 Result<std::string> text_behind(const std::string& ref, KeysFor what) {
   if (is_variable(ref)) {
     const char* text = std::getenv(name_in(ref).c_str());
     if (text) return std::string(text);
-    return error(ErrorKind::not_found, "the key {} is not there: no such environment variable", ref)
-        .hinted(remedy(ref, what));
+    return without_key(error(ErrorKind::not_found, "the key {} is not there: no such environment variable", ref), ref,
+                       what);
   }
   if (ref.starts_with("file:")) {
     Result<std::string> text = read_secret_file(name_in(ref), kKiB * 64);
     if (!text.ok()) {
       Error why = std::move(text).error();
       why.message = fmt::format("the key {}: {}", ref, why.message);
-      if (why.kind == ErrorKind::not_found) why.hint = remedy(ref, what);
-      return why;
+      return why.kind == ErrorKind::not_found ? without_key(std::move(why), ref, what) : why;
     }
     constexpr const char* kSpace = " \t\r\n";
     const std::size_t begin = text->find_first_not_of(kSpace);
     if (begin == text->npos)
-      return error(ErrorKind::invalid, "the key {} is an empty file", ref).hinted(remedy(ref, what));
+      return without_key(error(ErrorKind::invalid, "the key {} is an empty file", ref), ref, what);
     return text->substr(begin, std::min(text->find_first_of(kSpace, begin), text->size()) - begin);
   }
   return error(ErrorKind::invalid, "'{}' is no reference to a key", ref).hinted("env:NAME or file:PATH");
@@ -52,14 +57,14 @@ Result<Key256> read_secret(const std::string& ref, KeysFor what) {
   const std::string text = TRY(text_behind(ref, what));
   const auto key = key_from_hex(text);
   if (key) return *key;
-  return error(ErrorKind::invalid, "the key {} is no key: it has {} characters that are not 64 hex digits", ref,
-               text.size())
-      .hinted(remedy(ref, what));
+  return without_key(error(ErrorKind::invalid, "the key {} is no key: it has {} characters that are not 64 hex digits",
+                           ref, text.size()),
+                     ref, what);
 }
 
 Key256 mac_key(const Keys& keys) { return derive(*keys.encryption, Key256{}, "systole manifest"); }
 
-// Tells keys apart and gives none away.
+// Identifies a key without revealing it.
 std::string key_id(const Keys& keys) {
   return to_hex_text(derive(*keys.encryption, Key256{}, "systole key id")).substr(0, 16);
 }
@@ -72,7 +77,7 @@ struct Seal {
   std::string key, mac, open, signature;
 };
 
-// The fields of a text and its seal.
+// A text's fields and its seal.
 struct Opened {
   std::string_view fields;
   Seal seal;
@@ -84,7 +89,7 @@ Result<Opened> split(std::string_view text, std::string_view file) {
   if (at == rest.npos) return Opened{rest.substr(0, rest.rfind('}')), {}};
   Opened opened{rest.substr(0, at), {}};
   std::string_view json = rest.substr(at + kSeal.size());
-  json = json.substr(0, json.rfind('}'));  // the whole document's
+  json = json.substr(0, json.rfind('}'));  // the closing brace of the whole document
   const Node seal = TRY(parse_json(json, file));
   const auto word = [&](std::string_view key) {
     const Node* node = seal.find(key);

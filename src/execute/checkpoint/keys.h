@@ -1,15 +1,14 @@
 #pragma once
-// Secrets of a checkpoint folder, by reference: "env:NAME" is an environment variable, "file:PATH" a file; what stands
-// there is 64 hex digits (`openssl rand -hex 32` makes them). No secret is ever in a workload, a run's folder or a
-// message.
+// Secrets of a checkpoint folder, by reference: "env:NAME" is an environment variable, "file:PATH" a file. The value is
+// 64 hex digits (`openssl rand -hex 32` makes them). A secret never appears in a workload, a run's folder or a message.
 //
-// encryption   the key of which every chunk's is derived (coding.h); it also authenticates the manifest
-// signing      an Ed25519 seed with which rank 0 signs the manifest. A signature, and not another MAC, because the
-//              machines that read weights (serving, evaluation) then need nothing with which weights could be forged:
-//              they have the public key, `trusted`
+// encryption   the key from which every chunk's key is derived (coding.h); it also authenticates the manifest
+// signing      an Ed25519 seed; rank 0 signs the manifest with it. It is a signature rather than a second MAC so that
+//              machines that only read weights (serving, evaluation) cannot forge them: they hold only the public key,
+//              `trusted`
 //
-// A manifest that is signed names the SHA-256 of each chunk: the chunk's own name is a hash that holds against damage
-// but not against somebody who wants two files to collide.
+// A signed manifest has the SHA-256 of each chunk: the chunk's name is a hash that detects damage but does not resist
+// deliberate collisions.
 
 #include <memory>
 #include <optional>
@@ -24,7 +23,7 @@ namespace systole::checkpoint {
 
 struct KeyRefs {
   std::string encryption, signing;  // references, "" for none
-  std::string trusted;              // 64 hex digits, "" for that of `signing`, or none
+  std::string trusted;              // 64 hex digits; "": the public key of `signing`, or none
 };
 
 struct Keys {
@@ -32,19 +31,19 @@ struct Keys {
   std::string encryption_ref;  // for messages
 };
 
-// For checkpoints that are there the hint of a missing key asks for the old one; before the first it may be made anew.
+// Chooses the hint for a missing key: if checkpoints exist, use the old key; before the first one, a new key is fine.
 enum class KeysFor { what_is_there, a_new_run };
 
-// Null when there are no references. Errors: invalid (no such kind of reference, no such digits), not_found (the
-// variable or file is not there), io; each names the reference.
+// Null if there are no references. Errors: invalid (unknown kind of reference, or not 64 hex digits), not_found (no
+// such variable or file), io; each names the reference.
 Result<std::shared_ptr<const Keys>> read_keys(const KeyRefs& refs, KeysFor what = KeysFor::what_is_there);
 
-// `"seal":{…}` for the fields of a sealed text: the key's id and a MAC where there is an encryption key, public key and
-// signature where there is a signing key. "" without keys.
+// `"seal":{…}` for the fields of a sealed text: the key's id and a MAC if there is an encryption key, the public key
+// and a signature if there is a signing key. "" without keys.
 std::string seal_of(const Keys* keys, const TextKind& kind, std::string_view fields);
 
-// That a text has the seals that these keys ask for, and that they hold. REQUIRES: check_head accepted it.
-// Errors: invalid (not encrypted or signed although the keys ask for it, by another key, or altered), saying which.
+// Checks that a text has the seals that these keys require, and that they are valid. REQUIRES: check_head accepted it.
+// Errors: invalid (not encrypted or signed although required, by another key, or altered), saying which.
 Status check_seal(const Keys* keys, const TextKind& kind, std::string_view text, std::string_view file);
 
 }  // namespace systole::checkpoint

@@ -1,4 +1,4 @@
-// Encrypted and signed checkpoints: what a disk shows of them, and what is refused.
+// Encrypted and signed checkpoints: what is visible on disk, and what is refused.
 
 #include "execute/checkpoint/keys.h"
 
@@ -45,12 +45,12 @@ std::string all_bytes(Store& store, const std::string& dir) {
 class Secret : public testing::Test {
  protected:
   Secret() : store_(make_memory_store()) {}
-  Folder with(std::shared_ptr<const Keys> keys) { return {store_.get(), "c", std::move(keys)}; }
+  Folder with(std::shared_ptr<const Keys> keys) { return {objects_in(*store_), "c", std::move(keys)}; }
   std::string refusal(std::shared_ptr<const Keys> keys) {
     const auto opened = open_newest(with(std::move(keys)));
     return opened ? verify_tiny(opened->checkpoint) : to_string(opened.error());
   }
-  // What somebody without any key can do: edit the manifest and mend its first line.
+  // An attack without any key: edits the manifest and fixes its first line.
   void edit_manifest(const std::string& what, const std::string& by) {
     const std::string path = with({}).manifest(30);
     std::string text = read_text(*store_, path).value();
@@ -97,7 +97,7 @@ TEST_F(Secret, AWrongKeyIsAnErrorThatSaysSo) {
   const std::string wrong = refusal(keys_with(key_of(2), {}));
   EXPECT_NE(wrong.find("wrong key: this checkpoint was encrypted with key "), std::string::npos) << wrong;
   EXPECT_NE(wrong.find("env:KEY is key "), std::string::npos) << wrong;
-  // Without any: the hashes can be looked at, the values not.
+  // Without any key the hashes can be checked, but not the values.
   EXPECT_TRUE(find_damage(with({}), load_manifest(with({}), 30).value())->empty());
   const std::string none = refusal({});
   EXPECT_NE(none.find("this checkpoint is encrypted, and no key was given"), std::string::npos) << none;
@@ -109,12 +109,12 @@ TEST_F(Secret, WhatIsNotEncryptedIsNotTakenForIt) {
   EXPECT_NE(refusal(keys_with(key_of(1), {})).find("this checkpoint is not encrypted"), std::string::npos);
 }
 
-// Each chunk of each save has a salt of its own, so the numbers of the frames may begin again.
+// Each chunk of each save has its own salt, so frame numbers may restart.
 TEST_F(Secret, NoNonceIsUsedTwiceWithAKey) {
   const Folder folder = with(keys_with(key_of(1), {}));
   std::set<std::string> salts;
   std::size_t chunks = 0;
-  for (const std::int64_t step : {30, 30, 40}) {  // the same values again, too
+  for (const std::int64_t step : {30, 30, 40}) {  // including the same values again
     ASSERT_TRUE(save_tiny(folder, step, tiny_options()));
     const Manifest manifest = load_manifest(folder, step).value();
     for (const ChunkFile& chunk : manifest.chunks) {
@@ -142,7 +142,7 @@ TEST_F(Secret, TruncatedAndSwappedChunksAreFound) {
   const ChunkFile a = manifest.chunks[alike->first], b = manifest.chunks[alike->second];
   swap_files(folder.chunk(a.hash), folder.chunk(b.hash));
   EXPECT_FALSE(open_step(folder, 30));
-  // Even where only lengths were looked at: the tags do not hold.
+  // Also if only lengths were checked: the tags do not verify.
   const Checkpoint from = open_step(folder, 30, Verify::lengths).value();
   EXPECT_NE(verify_tiny(from).find("does not decrypt"), std::string::npos) << verify_tiny(from);
   swap_files(folder.chunk(a.hash), folder.chunk(b.hash));
@@ -159,7 +159,7 @@ TEST_F(Secret, AnAlteredManifestIsRefused) {
   EXPECT_NE(refusal(keys_with(key_of(1), {})).find("the manifest was altered after it was written"), std::string::npos);
 }
 
-// Of a text that somebody without the key wrote nothing is read but its seal: here it is no JSON, which would be told.
+// A text sealed without the key is rejected before it is parsed: this one is not JSON, and the error does not say so.
 TEST_F(Secret, AManifestIsReadBehindItsSealAlone) {
   ASSERT_TRUE(save_tiny(with(keys_with(key_of(1), {})), 30, tiny_options()));
   edit_manifest("\"body\":{", "\"body\":{{{{");
@@ -181,7 +181,7 @@ TEST_F(Secret, OnlyWhatATrustedKeySignedIsTaken) {
   EXPECT_EQ(refusal(reader), "");
 }
 
-// A chunk whose bytes were exchanged under a name that fits (as a collision would): the SHA-256 does not.
+// A chunk replaced by other bytes under a matching name, as with a hash collision: the SHA-256 does not match.
 TEST_F(Secret, ASignedCheckpointHoldsItsChunksBySha256) {
   const Folder folder = with(keys_with({}, key_of(7)));
   ASSERT_TRUE(save_tiny(folder, 30, tiny_options()));
@@ -204,7 +204,8 @@ TEST_F(Secret, ManyWritersEncryptSignAndRestoreAnywhere) {
     turns.start(4, [&](int rank, Store& store, Clock& clock) {
       SaveOptions options = group_options(rank, 4, clock);
       options.compress = true;
-      endings[static_cast<std::size_t>(rank)].emplace(save(Folder{&store, "c", keys}, ranks.request(rank), options));
+      endings[static_cast<std::size_t>(rank)].emplace(
+          save(Folder{objects_in(store), "c", keys}, ranks.request(rank), options));
     });
     turns.run();
   }
@@ -222,7 +223,7 @@ TEST_F(Secret, APartWithoutTheKeyIsRefused) {
     Turns turns(*store_, 5);
     turns.start(2, [&](int rank, Store& store, Clock& clock) {
       endings[static_cast<std::size_t>(rank)].emplace(
-          save(Folder{&store, "c", rank == 1 ? keys_with(key_of(2), {}) : keys}, ranks.request(rank),
+          save(Folder{objects_in(store), "c", rank == 1 ? keys_with(key_of(2), {}) : keys}, ranks.request(rank),
                group_options(rank, 2, clock)));
     });
     turns.run();

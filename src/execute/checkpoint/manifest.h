@@ -1,34 +1,35 @@
 #pragma once
-// The manifest of one checkpoint: every tensor by its logical name and shape, and where its bytes lie. It is written
-// last, so a checkpoint exists exactly when its manifest does; it knows nothing of the mesh that wrote it, so any
-// other mesh can read it.
+// The manifest of one checkpoint: the logical name and shape of each tensor, and where its bytes are. The manifest is
+// written last: a checkpoint exists exactly when its manifest does. It does not depend on the mesh of the writers, so
+// any mesh can read it.
 //
 // A checkpoint folder:
 //
-//   chunks/<32 hex>                  bytes named by their xxh128; never changed once there
+//   chunks/<32 hex>                  bytes, named by their xxh128; immutable
 //   manifests/<step, 12 digits>.json one per checkpoint
 //   manifests/<step>.blessed         an empty marker: retention never removes this checkpoint
-//   parts/                           while several ranks write one: group.h
-//   **/*.tmp                         leftovers of a write that did not finish; swept
+//   parts/                           exists while several ranks write a checkpoint: group.h
+//   **/.systole-*                    temporary files of a file store (object_store.h); leftovers are swept
+//   **/*.tmp                         leftovers of an older Systole that was killed; swept
 //
-// A manifest is JSON text in two parts (this is version 1; sealed_text.h tells what line 1 is for):
+// A manifest is JSON text in two parts. This is version 1; sealed_text.h explains line 1:
 //
 //   line 1   {"format":"systole-checkpoint","version":1,"hash":"<32 hex>",
 //   rest     "body":{ … }}
 //
 //   body     {"step":100,"date":"2026-01-31T12:00:00Z","model":"gpt","model_hash":"…","workload_hash":"…",
-//             "metric":1.25 or null,      what `best` compares, lower is better
-//             "extra":{…},                the trainer's own: data cursor, seed, tokens seen, skipped updates
+//             "metric":1.25 or null,      compared by `best`; lower is better
+//             "extra":{…},                for the trainer: data cursor, seed, tokens seen, skipped updates
 //             "chunks":[{"hash":"<32 hex>","bytes":4096}, …],
 //             "tensors":[{"name":"blocks.7.attn.q","role":"parameter","dtype":"f32","shape":[128,128],
 //                         "pieces":[{"start":[0,0],"end":[128,128],"chunk":0,"offset":0,"encoding":"raw"}, …]}, …]}
 //
-// `chunk` counts in `chunks`. `raw` is the piece's elements, dense, row-major, little-endian. Pieces of a tensor do
-// not overlap and cover it. A chunk that is compressed or encrypted (coding.h) says so, and its pieces' encoding too:
+// `chunk` is an index in `chunks`. `raw` elements are dense, row-major, little-endian. The pieces of a tensor cover it
+// and do not overlap. A compressed or encrypted chunk (coding.h) has more fields, and its pieces name the encoding:
 //
 //   {"hash":"…","bytes":1234,"raw":4096,"zstd":true,"salt":"<64 hex>" or "","frames":[1234]}
 //
-// With keys (keys.h) a signed manifest has "sha256" for each chunk, and `,"seal":{…}` follows the body.
+// With keys (keys.h), a signed manifest has "sha256" for each chunk, and `,"seal":{…}` follows the body.
 
 #include <cstdint>
 #include <optional>
@@ -48,11 +49,11 @@ namespace systole::checkpoint {
 inline constexpr int kManifestVersion = 1;
 inline constexpr std::string_view kManifestFormat = "systole-checkpoint";
 
-// Of the chunk that a piece lies in; each piece repeats it, so that a Systole which does not know it says so by name.
+// The encoding of a piece's chunk. Each piece repeats it, so that a Systole that does not know it can name it.
 enum class Encoding { raw, zstd, encrypted, zstd_encrypted };
 const char* name_of(Encoding encoding);  // "raw", "zstd", "aes-256-gcm", "zstd+aes-256-gcm"
 
-// A part of a tensor inside a chunk file.
+// A box of a tensor, stored in a chunk file.
 struct Piece {
   Box box;
   std::int64_t chunk = 0;   // index in Manifest::chunks
@@ -61,27 +62,27 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-// How the bytes of a chunk file stand for its raw ones when it is compressed or encrypted (coding.h).
+// How the file of a compressed or encrypted chunk encodes its raw bytes (coding.h).
 struct Coding {
   Bytes raw;
   bool zstd = false;
   std::string salt;                  // 64 hex digits; empty: not encrypted
-  std::vector<std::int64_t> frames;  // bytes of each in the file
+  std::vector<std::int64_t> frames;  // encoded bytes of each frame
   bool operator==(const Coding&) const = default;
 };
 
 struct ChunkFile {
-  std::string hash;  // 32 hex digits: xxh128 of its bytes, and its file name
+  std::string hash;  // 32 hex digits: xxh128 of the file's bytes; also the file's name
   Bytes bytes;       // of the file
   std::optional<Coding> coding = {};
-  std::string sha256 = {};  // of the file's bytes, where the manifest is signed; else empty
+  std::string sha256 = {};  // SHA-256 of the file's bytes if the manifest is signed; else empty
 
   Bytes raw_bytes() const { return coding ? coding->raw : bytes; }
   Encoding encoding() const;
   bool operator==(const ChunkFile&) const = default;
 };
 
-// What a tensor is for: what is exported as the model, and what only the optimizer needs to go on.
+// Parameters are exported as the model; state is for the optimizer alone.
 enum class Role { parameter, state };
 const char* name_of(Role role);
 
@@ -96,7 +97,7 @@ struct TensorEntry {
   bool operator==(const TensorEntry&) const = default;
 };
 
-// Of which run the checkpoint is: strings compared for equality by the trainer, shown to people.
+// The run that wrote the checkpoint. The trainer compares the strings for equality and shows them to people.
 struct Identity {
   std::string model;  // name, "gpt"
   std::string model_hash;
@@ -120,22 +121,21 @@ struct Manifest {
 
 struct Keys;
 
-// The text of a manifest, with the seals that the keys give (keys.h). REQUIRES: check(manifest) holds.
+// The text of a manifest, with the seals that `keys` give (keys.h). REQUIRES: check(manifest) holds.
 std::string to_text(const Manifest& manifest, const Keys* keys = nullptr);
 
-// That a manifest's text has the seals that the keys ask for, before it is parsed. Errors: corrupt, unsupported,
-// invalid.
+// Checks, before parsing, that the text has the seals that `keys` require. Errors: corrupt, unsupported, invalid.
 Status check_authentic(const Keys* keys, std::string_view text, std::string_view file);
 
-// Reads and checks. `file` names the source in errors. Errors: corrupt (hash, format, or a rule of the body does not
-// hold), unsupported (a newer version, an unknown dtype or encoding, each by name).
+// Parses and checks. `file` names the source in errors. Errors: corrupt (wrong hash or format, or a rule of the body is
+// broken), unsupported (a newer version, an unknown dtype or encoding, each by name).
 Result<Manifest> parse_manifest(std::string_view text, std::string_view file);
 
-// Every rule of the body: unique names, boxes inside shapes, no overlap, full coverage, pieces inside their chunks.
+// Checks every rule of the body: unique names, boxes inside shapes, no overlap, full coverage, pieces inside chunks.
 // Errors: invalid, naming the tensor and the piece.
 Status check(const Manifest& manifest);
 
-// Every 32-hex-digit word of a text. Retention marks with it what a manifest that cannot be read still names.
+// Every 32-hex-digit word of a text. Retention uses it to keep the chunks that an unreadable manifest still names.
 std::vector<std::string> hashes_named_in(std::string_view text);
 
 }  // namespace systole::checkpoint

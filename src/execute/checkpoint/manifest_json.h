@@ -1,6 +1,6 @@
 #pragma once
-// Chunks and tensors as the JSON of a manifest (its format stands in manifest.h), and back. A writer's part of a
-// checkpoint (part.h) lists its own in the same words.
+// Chunks and tensors to and from the JSON of a manifest (format: manifest.h). A writer's part of a checkpoint (part.h)
+// uses the same JSON.
 
 #include <span>
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace systole::checkpoint {
 
-// A text as a string of JSON, in its quotes.
+// `text` as a quoted JSON string.
 std::string json_text(const std::string& text);
 
-// `"chunks":[ … ],` newline `"tensors":[ … ]`, a chunk and a tensor a line.
+// `"chunks":[ … ],` newline `"tensors":[ … ]`, one line per chunk and per tensor.
 std::string to_json_text(std::span<const ChunkFile> chunks, std::span<const TensorEntry> tensors);
 
-// The same out of a map that has both keys; no rule between them is checked. Errors: corrupt, invalid, not_found (a
-// key); unsupported (a dtype or encoding that is not known, by name).
+// Reads both keys from a map; does not check rules between them. Errors: corrupt, invalid, not_found (a key),
+// unsupported (an unknown dtype or encoding, by name).
 Status read_chunks_and_tensors(const Node& body, std::vector<ChunkFile>& chunks, std::vector<TensorEntry>& tensors);
 
 }  // namespace systole::checkpoint

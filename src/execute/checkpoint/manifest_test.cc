@@ -31,7 +31,7 @@ Manifest small() {
   return manifest;
 }
 
-// A text whose first line fits whatever the body says: for bodies that no honest writer makes.
+// A text with a valid first line for any body: for bodies that no correct writer makes.
 std::string sealed(std::string body, int version = kManifestVersion) {
   const std::string hash = to_hex(hash128(fmt::format("systole-checkpoint {}\n{}", version, body)));
   return fmt::format("{{\"format\":\"systole-checkpoint\",\"version\":{},\"hash\":\"{}\",\n{}", version, hash, body);
@@ -122,7 +122,7 @@ TEST(Manifest, BodiesThatBreakARuleAreRefused) {
   EXPECT_NE(refusal("\"tensors\":[", "\"tensor\":["), "");
 }
 
-// A tensor of so many rows, each cut into so many columns, for each of which `box` gives where it lies.
+// A tensor of `rows` rows of `columns` pieces each; `box` gives the box of each piece.
 Manifest cut_finely(std::int64_t rows, std::int64_t columns) {
   Manifest manifest = small();
   manifest.tensors = {{"w", Role::parameter, DType::f32, {rows, columns}, {}}};
@@ -142,7 +142,7 @@ Seconds time_to_check(const Manifest& manifest, const std::string& refused) {
   return took;
 }
 
-// In pairs each of these takes a minute and more.
+// Compared in pairs, each of these would take more than a minute.
 TEST(Manifest, TheTimeToCheckPiecesIsThatOfASweep) {
   constexpr Seconds kMost(10.0);  // with sanitizers
   EXPECT_LT(time_to_check(cut_finely(1, 100'000), ""), kMost);
@@ -151,7 +151,7 @@ TEST(Manifest, TheTimeToCheckPiecesIsThatOfASweep) {
   EXPECT_LT(time_to_check(grid, ""), kMost);
   grid.tensors[0].pieces[40'000] = grid.tensors[0].pieces[70'000];
   EXPECT_LT(time_to_check(grid, "overlap"), kMost);
-  // Nested corners: each takes a row or a column of what is left, so that a cut takes off one piece.
+  // Nested corners: each piece takes a row or a column of the remainder, so a cut separates only one piece.
   Manifest spiral = cut_finely(1, 1);
   TensorEntry& w = spiral.tensors[0];
   constexpr std::int64_t n = 50'000;
@@ -193,11 +193,11 @@ TEST(Manifest, FindsTheHashesThatATextNames) {
   EXPECT_TRUE(hashes_named_in("").empty());
 }
 
-// The checkpoint of version 1 in golden/v1 was written once and stays readable for good.
+// The version 1 checkpoint in golden/v1 was written once and must stay readable.
 TEST(Manifest, GoldenVersion1Reads) {
   auto store = open_posix_store(std::string(SYSTOLE_SOURCE_DIR) + "/src/execute/checkpoint/golden");
   ASSERT_TRUE(store) << to_string(store.error());
-  auto restored = open_newest({store->get(), "v1"});
+  auto restored = open_newest({objects_in(**store), "v1"});
   ASSERT_TRUE(restored) << to_string(restored.error());
   EXPECT_EQ(restored->checkpoint.manifest().step, 100);
   EXPECT_EQ(verify_tiny(restored->checkpoint), "");

@@ -10,9 +10,9 @@ namespace systole::checkpoint {
 
 namespace {
 
-constexpr std::size_t kNamed = 3;     // differences spelt out in one message
-constexpr std::size_t kListed = 100;  // and behind it; the rest is counted
-constexpr std::size_t kHinted = 6;    // missing ones for which a name that is near is looked for
+constexpr std::size_t kNamed = 3;     // differences listed in one message
+constexpr std::size_t kListed = 100;  // differences in Error::others; the rest is counted
+constexpr std::size_t kHinted = 6;    // missing names for which similar names are searched
 
 std::vector<std::string> names_of(const Manifest& manifest) {
   std::vector<std::string> names;
@@ -22,7 +22,7 @@ std::vector<std::string> names_of(const Manifest& manifest) {
 
 std::string type_text(DType dtype, const Shape& shape) { return fmt::format("{}{}", name_of(dtype), to_string(shape)); }
 
-// `spare`: among which it may be.
+// `spare`: the candidates for a similar name.
 Mismatch missing(const std::string& name, std::span<const std::string> spare) {
   const auto near = nearest(name, spare, 1);
   std::string text = fmt::format("'{}' is not in the checkpoint", name);
@@ -34,7 +34,7 @@ Mismatch extra(const std::string& name) {
   return {Mismatch::Kind::extra, name, fmt::format("'{}' is in the checkpoint and not in the model", name)};
 }
 
-Mismatch other_type(Mismatch::Kind kind, const TensorEntry& have, const Wanted& want) {
+Mismatch other_type(Mismatch::Kind kind, const TensorEntry& have, const RequestedTensor& want) {
   return {kind, want.name,
           fmt::format("'{}' is {} in the checkpoint and {} in the model", want.name, type_text(have.dtype, have.shape),
                       type_text(want.dtype, want.shape))};
@@ -42,22 +42,22 @@ Mismatch other_type(Mismatch::Kind kind, const TensorEntry& have, const Wanted& 
 
 }  // namespace
 
-std::vector<Mismatch> compare_names(const Manifest& manifest, std::span<const Wanted> wanted) {
+std::vector<Mismatch> compare_names(const Manifest& manifest, std::span<const RequestedTensor> wanted) {
   std::map<std::string_view, const TensorEntry*> have;
   for (const TensorEntry& tensor : manifest.tensors) have.emplace(tensor.name, &tensor);
   std::set<std::string_view> asked;
   std::set<Role> roles;
-  for (const Wanted& want : wanted) {
+  for (const RequestedTensor& want : wanted) {
     asked.insert(want.name);
     roles.insert(want.role);
   }
-  std::vector<std::string> spare;  // extra tensors: a missing one may be one of them under another name
+  std::vector<std::string> spare;  // extra tensors: a missing one may be there under another name
   for (const TensorEntry& tensor : manifest.tensors) {
     if (!asked.contains(tensor.name) && roles.contains(tensor.role)) spare.push_back(tensor.name);
   }
   std::vector<Mismatch> differences;
   std::size_t hinted = 0;
-  for (const Wanted& want : wanted) {
+  for (const RequestedTensor& want : wanted) {
     const auto found = have.find(want.name);
     if (found == have.end()) {
       const bool hints = hinted++ < kHinted;
@@ -72,7 +72,7 @@ std::vector<Mismatch> compare_names(const Manifest& manifest, std::span<const Wa
   return differences;
 }
 
-Status check_model(const Manifest& manifest, std::span<const Wanted> wanted) {
+Status check_model(const Manifest& manifest, std::span<const RequestedTensor> wanted) {
   const auto differences = compare_names(manifest, wanted);
   if (differences.empty()) return {};
   std::string first;

@@ -25,7 +25,7 @@ Status check_axes(const Shape& shape, const Sharding& sharding, const Mesh& mesh
 }
 
 struct Cut {
-  std::int64_t part = 0, parts = 1;  // this device's part of so many
+  std::int64_t part = 0, parts = 1;  // this device's shard number, and the number of shards
 };
 
 Cut cut_of(const std::vector<std::string>& axes, const Mesh& mesh, const Coordinates& at) {
@@ -49,7 +49,7 @@ struct Candidate {
 };
 
 Status add_candidates(const LaidTensor& tensor, std::size_t index, const Mesh& mesh, std::vector<Candidate>& all) {
-  std::map<std::vector<std::int64_t>, std::size_t> seen;  // start → place in `all`
+  std::map<std::vector<std::int64_t>, std::size_t> seen;  // start → index in `all`
   for (std::int64_t device = 0; device < mesh.num_devices(); ++device) {
     auto box = box_on(tensor.shape, tensor.sharding, mesh, device);
     if (!box) {
@@ -92,7 +92,7 @@ Result<Box> box_on(const Shape& shape, const Sharding& sharding, const Mesh& mes
 Result<std::vector<std::vector<OwnedBox>>> assign_owners(std::span<const LaidTensor> tensors, const Mesh& mesh) {
   std::vector<Candidate> all;
   for (std::size_t t = 0; t < tensors.size(); ++t) TRY(add_candidates(tensors[t], t, mesh, all));
-  // Who has no choice comes first; then the largest. What is equal stays in order of tensors and boxes.
+  // Boxes with one holder come first; then the largest. Equal ones stay in order of tensors and boxes.
   std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
     const bool a_free = a.devices.size() > 1, b_free = b.devices.size() > 1;
     return a_free != b_free ? b_free : a.bytes > b.bytes;
@@ -119,7 +119,7 @@ std::vector<TensorPart> parts_to_save(std::span<const LaidTensor> tensors, const
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     const LaidTensor& tensor = tensors[t];
     const std::vector<std::int64_t> origin(tensor.shape.size(), 0);
-    // A scalar's box of no dims is never empty, so who does not own it leaves it out.
+    // A scalar's box of no dims is never empty, so ranks that do not own it omit it.
     const bool owns = next != owned.end() && next->tensor == t;
     if (!owns && tensor.shape.empty()) continue;
     TensorPart part{tensor.name, tensor.role, tensor.dtype, tensor.shape, Box{origin, origin}, {}, tensor.group};

@@ -1,9 +1,9 @@
 #pragma once
-// Who saves what: every element of every tensor is owned by exactly one rank, whatever the mesh and the shardings. All
-// of it is pure, so that each rank finds the same answer alone.
+// Assigns owners: each element of each tensor is saved by exactly one rank, for any mesh and shardings. All functions
+// are pure, so every rank computes the same answer without communication.
 //
-// A dim of size n that its axes cut into p parts has parts of ceil(n/p): the last ones may be short or empty. What a
-// device holds beyond the tensor is padding, and no box of a checkpoint covers it.
+// A dim of size n that is sharded p ways has shards of ceil(n/p): the last ones may be short or empty. What a device
+// holds beyond the tensor is padding, and no box of a checkpoint covers it.
 
 #include <cstdint>
 #include <span>
@@ -16,14 +16,14 @@
 
 namespace systole::checkpoint {
 
-// The part of the tensor that a device holds, without padding; it may be empty. Errors: not_found (an axis that the
-// mesh lacks), invalid (another number of dims, an axis used twice). REQUIRES: 0 <= device < mesh.num_devices().
+// The shard of the tensor that a device holds, without padding; may be empty. Errors: not_found (an axis that the mesh
+// lacks), invalid (another number of dims, an axis used twice). REQUIRES: 0 <= device < mesh.num_devices().
 Result<Box> box_on(const Shape& shape, const Sharding& sharding, const Mesh& mesh, std::int64_t device);
 
-// What the device's buffer covers: the same with padding, so that all devices' have one shape. Errors: as box_on.
+// The box of the device's buffer: the shard with padding, so that all devices have the same shape. Errors: as box_on.
 Result<Box> padded_box_on(const Shape& shape, const Sharding& sharding, const Mesh& mesh, std::int64_t device);
 
-// A tensor of the logical model and how it lies on the mesh.
+// A tensor of the logical model and its sharding on the mesh.
 struct LaidTensor {
   std::string name;
   Role role = Role::parameter;
@@ -39,14 +39,14 @@ struct OwnedBox {
   bool operator==(const OwnedBox&) const = default;
 };
 
-// One list for each device, in order of tensors. A box that several devices hold goes to one of them: the largest
-// first, to whoever has the fewest bytes by then (the lowest rank of equals). Where all hold all, no rank gets more
-// than the mean and one tensor. Errors: as box_on, with the tensor's name.
+// One list per device, in order of tensors. A box that several devices hold is assigned to one of them: the largest box
+// first, to the device with the fewest bytes so far (the lowest rank among equals). If all devices hold everything, no
+// rank gets more than the mean plus one tensor. Errors: as box_on, with the tensor's name.
 Result<std::vector<std::vector<OwnedBox>>> assign_owners(std::span<const LaidTensor> tensors, const Mesh& mesh);
 
-// What a rank hands to save: every tensor is named, those of which it owns nothing with an empty box, so that what
-// nobody owns is missed. Where it owns something `held` is its buffer's box; `bytes` are the caller's to set.
-// REQUIRES: `owned` is the rank's list of assign_owners for the same tensors and mesh.
+// The tensors that a rank passes to save. Every tensor is named, with an empty box if the rank owns nothing of it, so
+// that an element without an owner is detected. If it owns something, `held` is its buffer's box; the caller sets
+// `bytes`. REQUIRES: `owned` is the rank's list of assign_owners for the same tensors and mesh.
 std::vector<TensorPart> parts_to_save(std::span<const LaidTensor> tensors, const Mesh& mesh, std::int64_t rank,
                                       std::span<const OwnedBox> owned);
 

@@ -26,7 +26,7 @@ TEST(Ownership, TwoAxesOnADimCutItOutermostFirst) {
   EXPECT_EQ(to_string(box_on({}, sharding(""), six, 4).value()), "[]");
 }
 
-// Where the parts divide, they are ground/mesh's.
+// If the size divides evenly, the shards are those of ground/mesh.
 TEST(Ownership, AgreesWithShardOf) {
   const Mesh six = mesh("a=2 b=3");
   for (const char* text : {"{a}{b}", "{b}{a}", "{a,b}{}", "{}{b,a}", "{}{}", "{b}{}"}) {
@@ -60,7 +60,7 @@ std::vector<LaidTensor> model(const char* matrix, const char* vector) {
   return tensors;
 }
 
-// Every element of every tensor has exactly one owner: counted element by element.
+// Every element of every tensor has exactly one owner; counts element by element.
 TEST(Ownership, EveryElementHasOneOwner) {
   for (const char* text : {"", "x=2", "x=3", "x=2 y=2", "x=2 y=3", "x=4 y=2", "y=8 x=1"}) {
     for (const char* matrix : {"{}{}", "{x}{}", "{}{x}", "{x,y}{}", "{y}{x}", "{}{y,x}"}) {

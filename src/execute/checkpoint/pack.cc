@@ -9,7 +9,7 @@ namespace systole::checkpoint {
 
 namespace {
 constexpr std::array<std::byte, kPieceAlignment> kZeros{};
-constexpr std::size_t kGathered = 256 << 10;  // bytes; a run as long as this is handed on as it lies
+constexpr std::size_t kGathered = 256 << 10;  // bytes; longer runs are passed on without a copy
 
 std::int64_t aligned(std::int64_t offset) { return (offset + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment; }
 }  // namespace

@@ -31,18 +31,14 @@ Result<std::optional<Error>> read_failure(const Node& node) {
   return std::optional<Error>(std::move(failed));
 }
 
-Status put(Store& store, const std::string& path, const std::string& text) {
-  const std::string temporary = path + std::string(kTemporary);
-  TRY(store.remove(temporary));
-  auto file = TRY(store.create(temporary));
-  TRY(file->append(std::as_bytes(std::span(text))));
-  TRY(file->close());
-  return store.rename(temporary, path);
+Status put(ObjectStore& store, const std::string& path, const std::string& text) {
+  TRY(store.put(path, text, {}, Durability::none));
+  return {};
 }
 
-// The document of a file that may not be there yet.
+// The document of a file; nothing if it does not exist yet.
 Result<std::optional<Node>> get(const Folder& folder, const TextKind& kind, const std::string& path) {
-  auto text = read_text(*folder.store, path);
+  auto text = get_text(*folder.store, path);
   if (!text && text.error().kind == ErrorKind::not_found) return std::optional<Node>();
   if (!text) return std::move(text).error();
   if (kind.format == kPart.format && folder.keys) {

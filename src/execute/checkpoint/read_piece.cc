@@ -6,6 +6,11 @@
 #include "execute/checkpoint/keys.h"
 
 namespace systole::checkpoint {
+namespace {
+
+constexpr std::int64_t kReadGap = 4096, kStagedBytes = 4 << 20;  // bytes; the latter is the size of the buffer
+
+}  // namespace
 
 ChunkHasher::ChunkHasher(const Folder& folder, const ChunkFile& chunk) : folder_(folder), chunk_(chunk) {
   if (folder.keys && folder.keys->trusted) sha256_.emplace();
@@ -46,7 +51,7 @@ Status ChunkSource::read(std::int64_t offset, std::span<std::byte> into) {
 }
 
 Status ChunkSource::read_stored(std::int64_t offset, std::span<std::byte> into) {
-  TRY(folder_.store->read(path_, offset, into));
+  TRY(folder_.store->get(path_, offset, into));
   read_ += Bytes(into.size());
   if (tap_) tap_->add(into);
   return {};
@@ -79,7 +84,7 @@ Status ChunkSource::load_frame(std::size_t number) {
 
 namespace {
 
-// Runs that are read at once: from the first one's beginning to the last one's end.
+// Runs that are read in one call: from the beginning of the first to the end of the last.
 class RunReader {
  public:
   RunReader(ChunkSource& source, const Piece& piece, std::int64_t element, std::span<std::byte> into)
@@ -103,7 +108,7 @@ class RunReader {
 
  private:
   struct Span {
-    std::int64_t from, to, bytes;  // in the piece, in the target, how many
+    std::int64_t from, to, bytes;  // offsets in the piece and in the target, and size
   };
   std::int64_t end() const { return pending_.back().from + pending_.back().bytes; }
   std::span<std::byte> target(const Span& span) const {

@@ -14,7 +14,7 @@ Result<std::vector<LaidTensor>> lay(const Manifest& manifest, const ShardingOf& 
   return tensors;
 }
 
-// Pieces that hold something of what each device holds.
+// Counts the pieces that contain elements of each device's shards.
 std::int64_t reads(const Manifest& manifest, std::span<const LaidTensor> tensors, const Mesh& mesh) {
   std::int64_t count = 0;
   for (const LaidTensor& tensor : tensors) {
@@ -27,11 +27,11 @@ std::int64_t reads(const Manifest& manifest, std::span<const LaidTensor> tensors
   return count;
 }
 
-// What a rank owns, read out of the old chunks and written into new ones.
+// Reads what a rank owns from the old chunks and writes it into new ones.
 Result<Fragment> rewrite(const Checkpoint& from, std::span<const LaidTensor> tensors, std::span<const OwnedBox> owned,
                          std::size_t rank, const SaveOptions& options) {
   std::vector<std::vector<std::byte>> buffers;
-  std::vector<RestoreTarget> targets;
+  std::vector<RestoreDestination> targets;
   std::vector<TensorPart> parts;
   buffers.reserve(owned.size());
   for (const OwnedBox& one : owned) {
@@ -41,7 +41,7 @@ Result<Fragment> rewrite(const Checkpoint& from, std::span<const LaidTensor> ten
     parts.push_back({tensor.name, tensor.role, tensor.dtype, tensor.shape, one.box, buffers.back()});
   }
   TRY(restore_parts(from, targets, options.threads));
-  return write_chunks(from.folder(), parts, options, fmt::format("reshard-{}", rank));
+  return write_chunks(from.folder(), parts, options);
 }
 
 SaveRequest request_of(const Manifest& manifest) {
@@ -54,7 +54,7 @@ SaveRequest request_of(const Manifest& manifest) {
   return request;
 }
 
-// A tensor without elements is nobody's, and is in the manifest all the same.
+// A tensor without elements has no owner, but the manifest must list it.
 Fragment with_empty_tensors(std::span<const LaidTensor> tensors) {
   Fragment fragment;
   for (const LaidTensor& tensor : tensors)
@@ -86,7 +86,7 @@ Result<ReshardReport> reshard(const Checkpoint& from, const Mesh& mesh, const Sh
                               const SaveOptions& options) {
   const std::vector<LaidTensor> tensors = TRY(lay(from.manifest(), sharding_of));
   auto report = rewrite_all(from, tensors, mesh, options);
-  auto swept = sweep(from.folder(), Retention{.last = 0});  // the chunks of the manifest that lost its place
+  auto swept = sweep(from.folder(), Retention{.last = 0});  // removes chunks that only the replaced manifest named
   if (report && !swept) return std::move(swept).error();
   return report;
 }

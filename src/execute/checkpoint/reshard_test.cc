@@ -18,7 +18,7 @@ TEST(Reshard, TheStateIsTheSameAndTheReadsAreFewer) {
   auto store = make_memory_store();
   const TinyRanks writers(30, 8, TinyCut::last_dim_reversed);
   for (const auto& ending : group_save(*store, writers)) ASSERT_EQ(text_of(ending), "saved");
-  const Folder folder{store.get(), "c"};
+  const Folder folder{objects_in(*store), "c"};
   const std::string hash = state_hash(open_step(folder, 30).value()).value();
   const Manifest before = load_manifest(folder, 30).value();
   SaveOptions options;
@@ -39,13 +39,13 @@ TEST(Reshard, TheStateIsTheSameAndTheReadsAreFewer) {
   EXPECT_EQ(load_manifest(folder, 30)->chunks.size(), 1U) << "one rank, one file";
 }
 
-// The law of saves holds for it: at every call it dies, and the checkpoint is there, in one cut or the other.
+// Resharding is atomic: a crash at any call leaves the checkpoint whole, with one sharding or the other.
 TEST(Reshard, WholeOrAsItWas) {
   auto before = make_memory_store();
-  ASSERT_TRUE(save_tiny({before.get(), "c"}, 30, tiny_options()));
+  ASSERT_TRUE(save_tiny({objects_in(*before), "c"}, 30, tiny_options()));
   const Mesh mesh = tiny_mesh(4);
   const auto act = [&](Store& store) {
-    const Folder folder{&store, "c"};
+    const Folder folder{objects_in(store), "c"};
     return reshard(open_step(folder, 30).value(), mesh, cut_as(TinyCut::each_axis_a_dim, mesh), tiny_options());
   };
   FaultyStore counted(*before);
@@ -56,21 +56,21 @@ TEST(Reshard, WholeOrAsItWas) {
       store.inject(Fault::dies_after(call));
       EXPECT_THROW(static_cast<void>(act(store)), SimulatedCrash);
       const auto survivor = store.survivor(mode, static_cast<std::uint64_t>(call));
-      const auto opened = open_step({survivor.get(), "c"}, 30);
+      const auto opened = open_step({objects_in(*survivor), "c"}, 30);
       ASSERT_TRUE(opened) << "call " << call << " " << store.calls().back();
       EXPECT_EQ(verify_tiny(*opened), "");
     }
     FaultyStore store(*before);
     store.inject(Fault::fails(call, 28));  // ENOSPC
     static_cast<void>(act(store));
-    EXPECT_EQ(verify_tiny(open_step({&store, "c"}, 30).value()), "");
+    EXPECT_EQ(verify_tiny(open_step({objects_in(store), "c"}, 30).value()), "");
   }
 }
 
 TEST(Reshard, ACutThatCannotBeIsRefusedBeforeAnythingIsWritten) {
   auto store = make_memory_store();
-  ASSERT_TRUE(save_tiny({store.get(), "c"}, 30, tiny_options()));
-  const Folder folder{store.get(), "c"};
+  ASSERT_TRUE(save_tiny({objects_in(*store), "c"}, 30, tiny_options()));
+  const Folder folder{objects_in(*store), "c"};
   const std::string before = read_text(*store, folder.manifest(30)).value();
   const auto refused = reshard(
       open_step(folder, 30).value(), tiny_mesh(2), [](const TensorEntry&) { return Sharding::parse("{nowhere}"); },

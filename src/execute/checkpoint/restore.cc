@@ -14,7 +14,7 @@ namespace systole::checkpoint {
 namespace {
 
 constexpr Bytes kManifestLimit{std::int64_t{1} << 32};
-constexpr std::int64_t kReadBytes = 512 << 10;  // a chunk is hashed in steps of this
+constexpr std::int64_t kReadBytes = 512 << 10;  // a chunk is hashed in blocks of this size
 }  // namespace
 
 Checkpoint::Checkpoint(Folder folder, Manifest manifest)
@@ -66,16 +66,16 @@ Status Checkpoint::read_into(std::string_view name, DType dtype, const Shape& sh
 
 namespace {
 
-// With keys, nothing is read of a text that has not their seals.
+// With keys, a text without their seals is not parsed.
 Result<Manifest> read_manifest(const Folder& folder, std::int64_t step, const Keys* keys, std::string* text) {
   const std::string path = folder.manifest(step);
   Result<Manifest> manifest = Manifest();
   for (int attempt = 0; attempt < 2; ++attempt) {
-    auto read = read_text(*folder.store, path, kManifestLimit);
+    auto read = get_text(*folder.store, path, kManifestLimit);
     if (!read) {
       Error refused = std::move(read).error();
       if (refused.kind == ErrorKind::corrupt)
-        refused.kind = ErrorKind::io;  // it shrank meanwhile: its text is not known
+        refused.kind = ErrorKind::io;  // it shrank during the read: its text is unknown
       return refused;
     }
     *text = std::move(read).value();
@@ -119,7 +119,7 @@ Status verify_chunk(const Folder& folder, const ChunkFile& chunk, Verify verify)
   ChunkHasher hasher(folder, chunk);
   for (std::int64_t at = 0; at < size.count(); at += kReadBytes) {
     const auto part = std::span(buffer).first(static_cast<std::size_t>(std::min(kReadBytes, size.count() - at)));
-    TRY(folder.store->read(path, at, part));
+    TRY(folder.store->get(path, at, part));
     hasher.add(part);
   }
   return hasher.check();
@@ -129,6 +129,10 @@ Result<Checkpoint> open_step(const Folder& folder, std::int64_t step, Verify ver
   Manifest manifest = TRY(load_manifest(folder, step));
   for (const ChunkFile& chunk : manifest.chunks) TRY(verify_chunk(folder, chunk, verify));
   return Checkpoint(folder, std::move(manifest));
+}
+
+bool is_refused(const Error& unreadable) {
+  return unreadable.kind == ErrorKind::invalid || unreadable.kind == ErrorKind::io;
 }
 
 Result<Restored> open_newest(const Folder& folder, Verify verify) {

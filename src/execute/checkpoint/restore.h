@@ -1,5 +1,5 @@
 #pragma once
-// Opening a checkpoint and reading any box of any tensor out of it, whatever mesh wrote it.
+// Opening a checkpoint, and reading any box of any tensor from it, independent of the mesh that wrote it.
 
 #include <cstdint>
 #include <functional>
@@ -14,8 +14,8 @@
 
 namespace systole::checkpoint {
 
-// A checkpoint that was opened: its manifest holds, and its chunks were found as `Verify` asked. Reads only. Safe to
-// use from several threads. Borrows the folder's store.
+// An open checkpoint: its manifest is valid, and its chunks were checked as `Verify` asked. Read-only; thread-safe.
+// Borrows the folder's store.
 class Checkpoint {
  public:
   Checkpoint(Folder folder, Manifest manifest);
@@ -23,20 +23,19 @@ class Checkpoint {
   const Manifest& manifest() const { return *manifest_; }
   const Folder& folder() const { return folder_; }
 
-  // Fills `into` with the elements of `box` of tensor `name`, dense, row-major, and reads no more bytes for it
-  // than read_piece.h says. Errors: not_found (no such tensor,
-  // with the nearest names), invalid (the tensor has another dtype or shape, the box leaves it, `into` has another
-  // size), corrupt, io.
+  // Fills `into` with the elements of `box` of tensor `name`, dense, row-major. Bytes read: see read_piece.h. Errors:
+  // not_found (no such tensor; with the nearest names), invalid (the tensor has another dtype or shape, the box leaves
+  // it, or `into` has another size), corrupt, io.
   Status read(std::string_view name, DType dtype, const Shape& shape, const Box& box, std::span<std::byte> into) const;
-  Status read(std::string_view name, const Box& box, std::span<std::byte> into) const;  // of the stored dtype and shape
+  Status read(std::string_view name, const Box& box, std::span<std::byte> into) const;  // stored dtype and shape
   Status read(const TensorEntry& tensor, const Box& box, std::span<std::byte> into) const;
-  // `into` is the buffer of box `held`, which has `box` in it and may leave the tensor (padding); the rest of it is
-  // left as it is.
+  // `into` is the buffer of box `held`, which contains `box` and may leave the tensor (padding). Only the elements of
+  // `box` are written.
   Status read_into(std::string_view name, DType dtype, const Shape& shape, const Box& box, const Box& held,
                    std::span<std::byte> into) const;
   Status read_into(const TensorEntry& tensor, const Box& box, const Box& held, std::span<std::byte> into) const;
 
-  // Errors: not_found, with the nearest names; invalid when it has another dtype or shape.
+  // Errors: not_found, with the nearest names; invalid if it has another dtype or shape.
   Result<const TensorEntry*> find(std::string_view name) const;
   Result<const TensorEntry*> find(std::string_view name, DType dtype, const Shape& shape) const;
 
@@ -46,53 +45,57 @@ class Checkpoint {
 };
 
 enum class Verify {
-  contents,  // every chunk's hash: reads all bytes once
-  lengths,   // every chunk is there with its length
+  contents,  // hashes every chunk: reads all bytes once
+  lengths,   // every chunk exists with its length
 };
 
-// Reads a manifest, a second time when it does not verify: one bad read condemns no file. `text` becomes what was read.
-// Errors: not_found, corrupt, unsupported (a newer version), io.
+// Reads a manifest; tries a second time if it does not verify, in case of a transient read error. `text` receives the
+// text read. Errors: not_found, corrupt, unsupported (a newer version), io.
 Result<Manifest> read_manifest(const Folder& folder, std::int64_t step, std::string* text);
 
-// The same, and it has the seals that the folder's keys ask for (invalid: keys.h); not_found says which there are.
+// The same, and checks the seals that the folder's keys require (invalid: keys.h); not_found lists the existing steps.
 Result<Manifest> load_manifest(const Folder& folder, std::int64_t step);
 Result<Checkpoint> open_step(const Folder& folder, std::int64_t step, Verify verify = Verify::contents);
 
+// True if a checkpoint fails to open although it may be intact: it needs another key, or this user may not read it. All
+// other errors mean damage.
+bool is_refused(const Error& unreadable);
+
 struct Rejected {
   std::int64_t step = 0;
-  std::string path;  // of the manifest
+  std::string path;  // path of the manifest
   Error reason;
 };
 
 struct Restored {
   Checkpoint checkpoint;
-  std::vector<Rejected> rejected;  // the newer ones that did not verify, newest first
+  std::vector<Rejected> rejected;  // newer checkpoints that did not verify, newest first
 };
 
-// The newest checkpoint that verifies. Errors: not_found (there is none at all), corrupt (there are, and none verifies:
-// `others` says why for each), unsupported (the newest is of a newer version of Systole: an older one is not taken in
-// its place silently), io.
+// The newest checkpoint that verifies. Errors: not_found (no checkpoint exists), corrupt (none of them verifies;
+// `others` has the reason for each), unsupported (the newest is from a newer Systole; no older one silently replaces
+// it), io.
 Result<Restored> open_newest(const Folder& folder, Verify verify = Verify::contents);
 
-// The newest checkpoint that `open` does not refuse as damaged (corrupt, io, not_found); open_newest is this over
-// open_step. Errors: as open_newest, and what `open` refuses for another reason.
+// The newest checkpoint that `open` does not reject as damaged (corrupt, io, not_found); open_newest calls this with
+// open_step. Errors: as open_newest, and other errors of `open`.
 Result<Restored> newest_of(const Folder& folder, const std::function<Result<Checkpoint>(std::int64_t step)>& open);
 
-// One damaged chunk file of a checkpoint, and what it held.
+// A damaged chunk file of a checkpoint, and the tensors it holds.
 struct Damage {
   std::string chunk;  // hash
   Error reason;
   std::vector<std::string> tensors;
 };
-// Looks at every chunk, a few threads each at another one. Empty: all is well. `share`: of several processes that look
-// together, each at every world-th chunk. Errors: as load_manifest.
+// Checks every chunk, on a few threads. Empty: no damage. `share`: splits the work among processes; each checks every
+// world-th chunk. Errors: as load_manifest.
 struct VerifyShare {
   int rank = 0, world = 1;
 };
 Result<std::vector<Damage>> find_damage(const Folder& folder, const Manifest& manifest,
                                         Verify verify = Verify::contents, int threads = 1, VerifyShare share = {});
 
-// The length and hash of a chunk file hold, and its SHA-256 where the folder's keys trust only signed ones. Errors:
+// Checks the length and hash of a chunk file, and its SHA-256 if the folder's keys trust only signed ones. Errors:
 // corrupt, io, not_found.
 Status verify_chunk(const Folder& folder, const ChunkFile& chunk, Verify verify = Verify::contents);
 

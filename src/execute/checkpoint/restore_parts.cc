@@ -12,20 +12,20 @@ namespace systole::checkpoint {
 
 namespace {
 
-constexpr std::int64_t kStep = 512 << 10;  // read, then hashed while it is still in the cache
+constexpr std::int64_t kStep = 512 << 10;  // block size: read, then hashed while still in the cache
 
-struct Wanted {
+struct PieceRead {
   const Piece* piece = nullptr;
-  const RestoreTarget* target = nullptr;
+  const RestoreDestination* destination = nullptr;
   std::int64_t element = 0;
   Box part;
 
-  const Box& held() const { return target->held ? *target->held : target->box; }
+  const Box& held() const { return destination->held ? *destination->held : destination->box; }
   std::int64_t bytes() const { return part.num_elements() * element; }
 };
 
-// The elements lie together in the target too: its bytes, else nothing.
-std::optional<std::span<std::byte>> in_one_run(const Wanted& wanted) {
+// The target bytes of the elements if those are contiguous in the target; else nothing.
+std::optional<std::span<std::byte>> in_one_run(const PieceRead& wanted) {
   std::int64_t runs = 0;
   Run first;
   static_cast<void>(for_each_run(wanted.part, wanted.piece->box, wanted.held(), [&](const Run& run) -> Status {
@@ -33,20 +33,20 @@ std::optional<std::span<std::byte>> in_one_run(const Wanted& wanted) {
     return ++runs == 1 ? Status() : Status(error(ErrorKind::interrupted, "more than one"));
   }));
   if (runs != 1) return std::nullopt;
-  return wanted.target->into.subspan(static_cast<std::size_t>(first.to * wanted.element),
-                                     static_cast<std::size_t>(wanted.bytes()));
+  return wanted.destination->into.subspan(static_cast<std::size_t>(first.to * wanted.element),
+                                          static_cast<std::size_t>(wanted.bytes()));
 }
 
-// One chunk and what is wanted of it.
+// One chunk, and the elements wanted from it.
 class ChunkRestorer {
  public:
-  ChunkRestorer(const Folder& folder, const ChunkFile& chunk, std::vector<Wanted> wanted)
+  ChunkRestorer(const Folder& folder, const ChunkFile& chunk, std::vector<PieceRead> wanted)
       : folder_(folder), chunk_(chunk), wanted_(std::move(wanted)) {
     std::sort(wanted_.begin(), wanted_.end(),
-              [](const Wanted& a, const Wanted& b) { return a.piece->offset < b.piece->offset; });
+              [](const PieceRead& a, const PieceRead& b) { return a.piece->offset < b.piece->offset; });
   }
 
-  // All of its pieces, each once.
+  // All pieces are wanted, each once.
   bool is_whole(std::int64_t pieces) const {
     if (static_cast<std::int64_t>(wanted_.size()) != pieces) return false;
     for (std::size_t w = 0; w < wanted_.size(); ++w) {
@@ -73,7 +73,7 @@ class ChunkRestorer {
       gap.resize(static_cast<std::size_t>(offset - at));
       return read(gap);
     };
-    for (const Wanted& one : wanted_) {
+    for (const PieceRead& one : wanted_) {
       if (one.piece->offset < at) return error(ErrorKind::corrupt, "two pieces overlap").at({path()});
       TRY(skip_to(one.piece->offset));
       const auto straight = in_one_run(one);
@@ -83,14 +83,14 @@ class ChunkRestorer {
       }
       strided.resize(static_cast<std::size_t>(one.bytes()));
       TRY(read(strided));
-      copy_part(one.part, one.element, one.piece->box, strided, one.held(), one.target->into);
+      copy_part(one.part, one.element, one.piece->box, strided, one.held(), one.destination->into);
     }
     TRY(skip_to(chunk_.raw_bytes().count()));
     read_ = source.bytes_read();
     return hasher.check();
   }
 
-  // Where only what is signed is trusted, and no tag of an encryption vouches for the frames that are read, the whole
+  // If only signed checkpoints are trusted, and no encryption tag authenticates the frames that are read, the whole
   // chunk is read once for its SHA-256 first.
   Status read_needed() {
     const bool vouched = chunk_.coding && !chunk_.coding->salt.empty();
@@ -99,8 +99,8 @@ class ChunkRestorer {
       read_ += chunk_.bytes;
     }
     ChunkSource source(folder_, chunk_);
-    for (const Wanted& one : wanted_)
-      TRY(read_piece(source, *one.piece, one.element, one.part, one.held(), one.target->into));
+    for (const PieceRead& one : wanted_)
+      TRY(read_piece(source, *one.piece, one.element, one.part, one.held(), one.destination->into));
     read_ += source.bytes_read();
     return {};
   }
@@ -112,20 +112,20 @@ class ChunkRestorer {
 
   const Folder& folder_;
   const ChunkFile& chunk_;
-  std::vector<Wanted> wanted_;
+  std::vector<PieceRead> wanted_;
   Bytes read_;
 };
 
-using WantedByChunk = std::map<std::int64_t, std::vector<Wanted>>;
+using ReadsByChunk = std::map<std::int64_t, std::vector<PieceRead>>;
 
-Result<WantedByChunk> want(const Checkpoint& from, std::span<const RestoreTarget> targets) {
-  WantedByChunk wanted;
-  for (const RestoreTarget& target : targets) {
-    const TensorEntry* tensor = TRY(from.find(target.name, target.dtype, target.shape));
-    TRY(check_target(*tensor, target.box, target.held.value_or(target.box), target.into));
+Result<ReadsByChunk> want(const Checkpoint& from, std::span<const RestoreDestination> destinations) {
+  ReadsByChunk wanted;
+  for (const RestoreDestination& destination : destinations) {
+    const TensorEntry* tensor = TRY(from.find(destination.name, destination.dtype, destination.shape));
+    TRY(check_target(*tensor, destination.box, destination.held.value_or(destination.box), destination.into));
     for (const Piece& piece : tensor->pieces) {
-      if (auto part = intersect(piece.box, target.box))
-        wanted[piece.chunk].push_back({&piece, &target, size_of(tensor->dtype), *std::move(part)});
+      if (auto part = intersect(piece.box, destination.box))
+        wanted[piece.chunk].push_back({&piece, &destination, size_of(tensor->dtype), *std::move(part)});
     }
   }
   return wanted;
@@ -141,8 +141,9 @@ std::vector<std::int64_t> pieces_of_chunks(const Manifest& manifest) {
 
 }  // namespace
 
-Result<RestoreReport> restore_parts(const Checkpoint& from, std::span<const RestoreTarget> targets, int threads) {
-  WantedByChunk wanted = TRY(want(from, targets));
+Result<RestoreReport> restore_parts(const Checkpoint& from, std::span<const RestoreDestination> destinations,
+                                    int threads) {
+  ReadsByChunk wanted = TRY(want(from, destinations));
   const std::vector<std::int64_t> pieces = pieces_of_chunks(from.manifest());
   std::vector<std::int64_t> chunks;
   for (const auto& [chunk, list] : wanted) chunks.push_back(chunk);
@@ -155,7 +156,7 @@ Result<RestoreReport> restore_parts(const Checkpoint& from, std::span<const Rest
     TRY(whole ? restorer.read_verified() : restorer.read_needed());
     const std::scoped_lock lock(mutex);
     report.read += restorer.read();
-    ++(whole ? report.chunks_verified : report.chunks_partly);
+    if (!whole) ++report.chunks_partly;
     return {};
   }));
   return report;

@@ -7,7 +7,7 @@
 namespace systole::checkpoint {
 namespace {
 
-// Counts the bytes that are read out of chunk files.
+// Counts the bytes read from chunk files.
 class CountingStore : public Store {
  public:
   explicit CountingStore(Store& store) : store_(store) {}
@@ -24,8 +24,11 @@ class CountingStore : public Store {
   Result<std::vector<std::string>> list(std::string_view dir) override { return store_.list(dir); }
   Status make_dirs(std::string_view dir) override { return store_.make_dirs(dir); }
   Status rename(std::string_view from, std::string_view to) override { return store_.rename(from, to); }
+  Status link(std::string_view from, std::string_view to) override { return store_.link(from, to); }
   Status remove(std::string_view path) override { return store_.remove(path); }
+  Status remove_dir(std::string_view dir) override { return store_.remove_dir(dir); }
   Status sync_dir(std::string_view dir) override { return store_.sync_dir(dir); }
+  Result<std::unique_ptr<FileLock>> try_lock(std::string_view dir) override { return store_.try_lock(dir); }
   Result<Bytes> free_space() override { return store_.free_space(); }
 
  private:
@@ -33,7 +36,7 @@ class CountingStore : public Store {
   std::int64_t read_ = 0;
 };
 
-// A matrix whose rows are longer than kReadGap, so that no gap is bridged, saved by `writers` cut along `cut`.
+// A matrix whose rows are longer than 4 KiB, so that no gap is read, saved by `writers` ranks sharded along `cut`.
 constexpr std::int64_t kRows = 24, kColumns = 12 * 1024;
 const Shape kMatrix{kRows, kColumns};
 
@@ -60,17 +63,17 @@ void save_matrix(Store& store, int writers, const char* sharding) {
   }
   SaveOptions options;
   options.chunk_bytes = Bytes(200'000);  // cuts every part
-  ASSERT_TRUE(save({&store, "c"}, request, options));
+  ASSERT_TRUE(save({objects_in(store), "c"}, request, options));
 }
 
-// The integers: what the store handed out is what the ranks hold, to the byte.
+// Exact counts: the bytes read from the store equal the bytes that the ranks hold.
 TEST(RestoreParts, ReadsExactlyTheBytesOfTheBoxes) {
   const auto whole = matrix();
   for (const auto& [writers, written] : {std::pair(1, "{}{}"), {2, "{x}{}"}, {4, "{y}{x}"}, {6, "{}{x,y}"}}) {
     auto memory = make_memory_store();
     save_matrix(*memory, writers, written);
     CountingStore store(*memory);
-    const Checkpoint from = open_step({&store, "c"}, 1, Verify::lengths).value();
+    const Checkpoint from = open_step({objects_in(store), "c"}, 1, Verify::lengths).value();
     EXPECT_EQ(store.take(), 0) << "looking at lengths reads nothing";
     for (const auto& [readers, cut] :
          {std::pair(1, "{}{}"), {2, "{}{x}"}, {3, "{x}{}"}, {4, "{x,y}{}"}, {6, "{y}{x}"}, {8, "{}{y}"}}) {
@@ -78,7 +81,7 @@ TEST(RestoreParts, ReadsExactlyTheBytesOfTheBoxes) {
       for (int rank = 0; rank < readers; ++rank) {
         const Box box = box_on(kMatrix, Sharding::parse(cut).value(), mesh, rank).value();
         std::vector<std::byte> into(static_cast<std::size_t>(box.num_elements() * 4)), expected(into.size());
-        const RestoreTarget target{"w", DType::f32, kMatrix, box, into};
+        const RestoreDestination target{"w", DType::f32, kMatrix, box, into};
         const auto report = restore_parts(from, std::span(&target, 1), 1);
         ASSERT_TRUE(report) << to_string(report.error());
         copy_part(box, 4, Box::whole(kMatrix), whole, box, expected);
@@ -91,33 +94,33 @@ TEST(RestoreParts, ReadsExactlyTheBytesOfTheBoxes) {
   }
 }
 
-// Where the bytes in between are fewer than a page they are read along, and no more than that.
+// Gaps shorter than a page are read too, and no longer ones.
 TEST(RestoreParts, ShortGapsAreReadAlong) {
   auto memory = make_memory_store();
   const HostTensor w = tiny_value(1, 3, DType::f32, {10, 8});
   SaveRequest request;
   request.tensors = {{"w", Role::parameter, DType::f32, {10, 8}, Box::whole({10, 8}), w.bytes()}};
-  ASSERT_TRUE(save({memory.get(), "c"}, request, SaveOptions()));
+  ASSERT_TRUE(save({objects_in(*memory), "c"}, request, SaveOptions()));
   CountingStore store(*memory);
-  const Checkpoint from = open_step({&store, "c"}, 0, Verify::lengths).value();
+  const Checkpoint from = open_step({objects_in(store), "c"}, 0, Verify::lengths).value();
   std::vector<std::byte> into(10 * 2 * 4);
-  const RestoreTarget target{"w", DType::f32, {10, 8}, Box{{0, 2}, {10, 4}}, into};
+  const RestoreDestination target{"w", DType::f32, {10, 8}, Box{{0, 2}, {10, 4}}, into};
   ASSERT_TRUE(restore_parts(from, std::span(&target, 1), 1));
   EXPECT_EQ(store.take(), (9 * 8 + 2) * 4) << "from the first element to the last";
 }
 
-// The tiny state, of which every rank holds what its mesh says, by several threads.
+// The tiny state, restored by every rank of each mesh, on several threads.
 TEST(RestoreParts, EveryRankOfEveryMesh) {
   auto store = make_memory_store();
   const TinyRanks writers(30, 4, TinyCut::each_axis_a_dim);
   for (const auto& ending : group_save(*store, writers)) ASSERT_EQ(text_of(ending), "saved");
-  const Checkpoint from = open_step({store.get(), "c"}, 30, Verify::lengths).value();
+  const Checkpoint from = open_step({objects_in(*store), "c"}, 30, Verify::lengths).value();
   for (int readers : {1, 2, 3, 4, 6, 8}) {
     for (int cut = 0; cut < kTinyCuts; ++cut) {
       const TinyRanks ranks(30, readers, static_cast<TinyCut>(cut));
       for (int rank = 0; rank < readers; ++rank) {
         std::vector<std::vector<std::byte>> into;
-        std::vector<RestoreTarget> targets;
+        std::vector<RestoreDestination> targets;
         for (const auto& buffer : ranks.buffers(rank)) into.emplace_back(buffer.size(), std::byte{0xee});
         for (std::size_t t = 0; t < into.size(); ++t) {
           const LaidTensor& tensor = ranks.tensors()[t];
@@ -133,8 +136,8 @@ TEST(RestoreParts, EveryRankOfEveryMesh) {
   }
 }
 
-std::vector<RestoreTarget> all_targets(std::vector<TinyTensor>& state) {
-  std::vector<RestoreTarget> targets;
+std::vector<RestoreDestination> all_targets(std::vector<TinyTensor>& state) {
+  std::vector<RestoreDestination> targets;
   for (TinyTensor& tensor : state) {
     const Shape& shape = tensor.value.shape();
     targets.push_back({tensor.name, tensor.value.dtype(), shape, Box::whole(shape), tensor.value.bytes()});
@@ -144,10 +147,10 @@ std::vector<RestoreTarget> all_targets(std::vector<TinyTensor>& state) {
 
 TEST(RestoreParts, WalksBackOverAFlippedBitWithoutASecondReading) {
   auto memory = make_memory_store();
-  ASSERT_TRUE(save_tiny({memory.get(), "c"}, 10, tiny_options()));
-  ASSERT_TRUE(save_tiny({memory.get(), "c"}, 20, tiny_options()));
+  ASSERT_TRUE(save_tiny({objects_in(*memory), "c"}, 10, tiny_options()));
+  ASSERT_TRUE(save_tiny({objects_in(*memory), "c"}, 20, tiny_options()));
   FaultyStore store(*memory);
-  const Folder folder{&store, "c"};
+  const Folder folder{objects_in(store), "c"};
   const Manifest newest = load_manifest(folder, 20).value();
   CountingStore counted(store);
   std::vector<TinyTensor> state = tiny_state(0);
@@ -155,10 +158,10 @@ TEST(RestoreParts, WalksBackOverAFlippedBitWithoutASecondReading) {
     TRY(restore_parts(from, all_targets(state), 1));
     return {};
   };
-  ASSERT_TRUE(restore_newest({&counted, "c"}, take));
+  ASSERT_TRUE(restore_newest({objects_in(counted), "c"}, take));
   EXPECT_EQ(counted.take(), newest.chunk_bytes().count()) << "each byte once, and verified";
 
-  // The chunk that only 20 has: 10 shares what never changes.
+  // The chunk that only step 20 has; step 10 shares the chunk that never changes.
   const Manifest older = load_manifest(folder, 10).value();
   const auto own = std::find_if(newest.chunks.begin(), newest.chunks.end(), [&](const ChunkFile& chunk) {
     return std::find(older.chunks.begin(), older.chunks.end(), chunk) == older.chunks.end();
@@ -179,9 +182,9 @@ TEST(RestoreParts, WalksBackOverAFlippedBitWithoutASecondReading) {
 
 TEST(RestoreParts, SeveralLookForDamageTogether) {
   auto memory = make_memory_store();
-  ASSERT_TRUE(save_tiny({memory.get(), "c"}, 10, tiny_options()));
+  ASSERT_TRUE(save_tiny({objects_in(*memory), "c"}, 10, tiny_options()));
   FaultyStore store(*memory);
-  const Folder folder{&store, "c"};
+  const Folder folder{objects_in(store), "c"};
   const Manifest manifest = load_manifest(folder, 10).value();
   ASSERT_GT(manifest.chunks.size(), 3U);
   for (const ChunkFile& chunk : manifest.chunks) ASSERT_TRUE(store.flip_bit(folder.chunk(chunk.hash), 0, 0));

@@ -24,7 +24,7 @@ std::span<const std::byte> bytes_of_box(const HostTensor& whole, const Box& box,
 
 TEST(Restore, ReadsBackWhatWasSaved) {
   auto store = make_memory_store();
-  const Folder folder{store.get(), "ckpt"};
+  const Folder folder{objects_in(*store), "ckpt"};
   const auto report = save_tiny(folder, 10, tiny_options());
   ASSERT_TRUE(report);
   EXPECT_GT(report->stats.chunks_written, 2);
@@ -40,7 +40,7 @@ TEST(Restore, WorksOnTheFilesOfThisMachine) {
   ASSERT_NE(mkdtemp(root.data()), nullptr);
   auto store = open_posix_store(root);
   ASSERT_TRUE(store) << to_string(store.error());
-  const Folder folder{store->get(), "run/checkpoints"};
+  const Folder folder{objects_in(**store), "run/checkpoints"};
   for (std::int64_t step : {10, 20, 30}) {
     const auto saved = save_tiny(folder, step, tiny_options());
     ASSERT_TRUE(saved) << to_string(saved.error());
@@ -53,16 +53,16 @@ TEST(Restore, WorksOnTheFilesOfThisMachine) {
 
 TEST(Restore, FoldersThatAreNotThereHoldNoCheckpoint) {
   auto store = make_memory_store();
-  auto restored = open_newest({store.get(), "nowhere/at/all"});
+  auto restored = open_newest({objects_in(*store), "nowhere/at/all"});
   ASSERT_FALSE(restored);
   EXPECT_EQ(restored.error().kind, ErrorKind::not_found);
-  EXPECT_EQ(open_step({store.get(), "x"}, 5).error().kind, ErrorKind::not_found);
+  EXPECT_EQ(open_step({objects_in(*store), "x"}, 5).error().kind, ErrorKind::not_found);
 }
 
-// Four writers hold a tensor cut both ways; any box of it comes back.
+// Four writers hold a tensor sharded on both dims; any box of it can be read.
 TEST(Restore, AnyMeshReadsAnyOthers) {
   auto store = make_memory_store();
-  const Folder folder{store.get(), ""};
+  const Folder folder{objects_in(*store), ""};
   const HostTensor whole = tiny_value(1, 3, DType::f32, {9, 8, 5});
   const std::vector<Box> shards = {
       {{0, 0, 0}, {4, 3, 5}}, {{4, 0, 0}, {9, 3, 5}}, {{0, 3, 0}, {4, 8, 5}}, {{4, 3, 0}, {9, 8, 5}}};
@@ -71,7 +71,7 @@ TEST(Restore, AnyMeshReadsAnyOthers) {
   for (const Box& shard : shards) {
     std::vector<std::byte> bytes;
     const TensorPart part{"w", Role::parameter, DType::f32, {9, 8, 5}, shard, bytes_of_box(whole, shard, bytes)};
-    fragments.push_back(write_chunks(folder, std::span(&part, 1), options, std::to_string(fragments.size())).value());
+    fragments.push_back(write_chunks(folder, std::span(&part, 1), options).value());
   }
   SaveRequest request;
   request.step = 3;
@@ -100,7 +100,7 @@ TEST(Restore, TheStateHashKnowsNoLayout) {
   const HostTensor w = tiny_value(1, 3, DType::f32, {9, 8}), v = tiny_value(1, 4, DType::bf16, {3});
   std::vector<std::string> hashes;
   for (const int layout : {0, 1, 2}) {
-    const Folder folder{store.get(), fmt::format("layout{}", layout)};
+    const Folder folder{objects_in(*store), fmt::format("layout{}", layout)};
     SaveRequest request;
     std::vector<std::vector<std::byte>> bytes(3);
     const TensorPart part_v{"v", Role::state, DType::bf16, {3}, Box::whole({3}), v.bytes()};
@@ -121,7 +121,7 @@ TEST(Restore, TheStateHashKnowsNoLayout) {
   }
   EXPECT_EQ(hashes[0], hashes[1]);
   EXPECT_EQ(hashes[0], hashes[2]);
-  const Folder other{store.get(), "other"};
+  const Folder other{objects_in(*store), "other"};
   save_tiny(other, 1, tiny_options()).value();
   const std::string first = state_hash(open_newest(other)->checkpoint).value();
   save_tiny(other, 2, tiny_options()).value();
@@ -130,9 +130,9 @@ TEST(Restore, TheStateHashKnowsNoLayout) {
 
 TEST(Restore, WalksBackOverDamageAndSaysWhy) {
   auto initial = make_memory_store();
-  for (std::int64_t step : {10, 20, 30, 40}) save_tiny({initial.get(), "c"}, step, tiny_options(9)).value();
+  for (std::int64_t step : {10, 20, 30, 40}) save_tiny({objects_in(*initial), "c"}, step, tiny_options(9)).value();
   FaultyStore store(*initial);
-  const Folder folder{&store, "c"};
+  const Folder folder{objects_in(store), "c"};
   const Manifest forty = load_manifest(folder, 40).value(), thirty = load_manifest(folder, 30).value();
   ASSERT_TRUE(store.flip_bit(folder.chunk(forty.chunks[0].hash), 3, 5));
   ASSERT_TRUE(store.remove(folder.chunk(thirty.chunks[0].hash)));
@@ -160,12 +160,12 @@ TEST(Restore, WalksBackOverDamageAndSaysWhy) {
   EXPECT_EQ(restored.error().others.size(), 3U);
 }
 
-// What a save finds damaged it writes again, and the checkpoints that share it are whole again.
+// A save rewrites chunks that it finds damaged, which also repairs the checkpoints that share them.
 TEST(Restore, ASaveHealsTheChunksItReuses) {
   auto initial = make_memory_store();
-  save_tiny({initial.get(), "c"}, 10, tiny_options()).value();
+  save_tiny({objects_in(*initial), "c"}, 10, tiny_options()).value();
   FaultyStore store(*initial);
-  const Folder folder{&store, "c"};
+  const Folder folder{objects_in(store), "c"};
   const Manifest manifest = load_manifest(folder, 10).value();
   for (const ChunkFile& chunk : manifest.chunks) ASSERT_TRUE(store.flip_bit(folder.chunk(chunk.hash), 1, 1));
   EXPECT_EQ(open_newest(folder).error().kind, ErrorKind::corrupt);
@@ -180,14 +180,14 @@ TEST(Restore, ASaveHealsTheChunksItReuses) {
 
 TEST(Restore, FrozenTensorsAreWrittenOnce) {
   auto store = make_memory_store();
-  const Folder folder{store.get(), "c"};
+  const Folder folder{objects_in(*store), "c"};
   save_tiny(folder, 10, tiny_options()).value();
   EXPECT_EQ(save_tiny(folder, 20, tiny_options())->stats.chunks_reused, 1);
 }
 
 TEST(Restore, ReadsThatDoNotFitSayWhich) {
   auto store = make_memory_store();
-  const Folder folder{store.get(), "c"};
+  const Folder folder{objects_in(*store), "c"};
   save_tiny(folder, 10, tiny_options()).value();
   const auto checkpoint = open_newest(folder)->checkpoint;
   std::vector<std::byte> bytes(48);
@@ -207,7 +207,7 @@ TEST(Restore, ReadsThatDoNotFitSayWhich) {
 
 TEST(Restore, PartsThatDoNotFitTheirTensorAreRefusedBeforeAnythingIsWritten) {
   auto store = make_memory_store();
-  const Folder folder{store.get(), "c"};
+  const Folder folder{objects_in(*store), "c"};
   std::vector<std::byte> bytes(16);
   SaveRequest request;
   const auto refusal = [&](std::vector<TensorPart> parts) {
@@ -236,10 +236,10 @@ TEST(Restore, PartsThatDoNotFitTheirTensorAreRefusedBeforeAnythingIsWritten) {
 
 TEST(Names, AnotherModelIsRefusedWithNamesAndNearOnes) {
   auto store = make_memory_store();
-  const Folder folder{store.get(), "c"};
+  const Folder folder{objects_in(*store), "c"};
   save_tiny(folder, 10, tiny_options()).value();
   const Manifest manifest = load_manifest(folder, 10).value();
-  std::vector<Wanted> wanted;
+  std::vector<RequestedTensor> wanted;
   for (const TinyTensor& tensor : tiny_state(10)) {
     if (tensor.role == Role::parameter)
       wanted.push_back({tensor.name, tensor.value.dtype(), tensor.value.shape(), tensor.role});
@@ -261,10 +261,10 @@ TEST(Names, AnotherModelIsRefusedWithNamesAndNearOnes) {
   EXPECT_EQ(refused.error().others.size(), 4U);
 }
 
-// Where nothing fits, names that are near are looked for a few times, and not as often as there are tensors.
+// If nothing fits, similar names are searched a few times only, not once per tensor.
 TEST(Names, TensOfThousandsOfStrangersAreToldInASecond) {
   Manifest manifest;
-  std::vector<Wanted> wanted;
+  std::vector<RequestedTensor> wanted;
   for (int i = 0; i < 30'000; ++i) {
     manifest.tensors.push_back(
         {fmt::format("blocks.{}.attention.query.weight", i), Role::parameter, DType::f32, {1}, {}});
@@ -290,13 +290,13 @@ TEST(Compare, DiffsTensorByTensor) {
   };
   const HostTensor other(DType::f32, {6}), nan(DType::f32, {6}, std::vector<double>{0, 0, std::nan(""), 0, 0, 0});
   request.tensors = {part("same", a), part("values", a), part("nan", other), part("type", a), part("left", a)};
-  const Folder folder{store.get(), "c"};
+  const Folder folder{objects_in(*store), "c"};
   save(folder, request, tiny_options(0)).value();
   request.step = 1;
   request.tensors = {part("right", a), part("same", a), part("values", b), part("nan", nan), part("type", other)};
   save(folder, request, tiny_options(0)).value();
   const auto rows = diff(open_step(folder, 0).value(), open_step(folder, 1).value()).value();
-  ASSERT_EQ(rows.size(), 6U);  // by name
+  ASSERT_EQ(rows.size(), 6U);  // sorted by name
   EXPECT_EQ(rows[0].kind, TensorDiff::Kind::only_in_a);
   EXPECT_TRUE(std::isinf(rows[1].max_abs));
   EXPECT_EQ(rows[2].kind, TensorDiff::Kind::only_in_b);
@@ -310,10 +310,10 @@ TEST(Compare, DiffsTensorByTensor) {
 
 TEST(Inspect, ListsAndSummarizes) {
   auto initial = make_memory_store();
-  for (std::int64_t step : {10, 20, 30}) save_tiny({initial.get(), "c"}, step, tiny_options(9)).value();
-  ASSERT_TRUE(bless({initial.get(), "c"}, 20));
+  for (std::int64_t step : {10, 20, 30}) save_tiny({objects_in(*initial), "c"}, step, tiny_options(9)).value();
+  ASSERT_TRUE(bless({objects_in(*initial), "c"}, 20));
   FaultyStore store(*initial);
-  const Folder folder{&store, "c"};
+  const Folder folder{objects_in(store), "c"};
   ASSERT_TRUE(store.flip_bit(folder.manifest(30), 300, 2));
   const auto rows = list(folder).value();
   ASSERT_EQ(rows.size(), 3U);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "execute/checkpoint/restore.h"
 
@@ -9,22 +10,22 @@ namespace systole::checkpoint {
 
 namespace {
 
-constexpr Bytes kManifestSlack = kMiB;  // for manifests, folders and the file system's own
+constexpr Bytes kManifestSlack = kMiB;  // for manifests, folders and file system overhead
 
 struct Known {
   std::int64_t step = 0;
   Manifest manifest;
-  bool whole = false;  // every chunk's name is there
+  bool whole = false;  // every chunk it names exists
 };
 
-// Everything the manifests say, readable or not.
+// The contents of all manifests, readable or not.
 struct Marks {
   std::vector<Known> known;  // ascending by step
   std::vector<Unreadable> unreadable;
   std::set<std::string> named_by_unreadable;
   std::set<std::int64_t> blessed;
-  std::set<std::string> chunks;  // names in the chunk folder, leftovers too
-  bool unknown = false;          // the store refused to hand out a manifest
+  std::map<std::string, Bytes> chunks;  // sizes by name in the chunk folder, including leftovers
+  bool unknown = false;                 // the store failed to read a manifest
 };
 
 Status mark_one(const Folder& folder, std::int64_t step, Marks& marks) {
@@ -46,7 +47,9 @@ Status mark_one(const Folder& folder, std::int64_t step, Marks& marks) {
 
 Result<Marks> mark(const Folder& folder) {
   Marks marks;
-  for (std::string& name : TRY(list_or_empty(*folder.store, folder.chunks()))) marks.chunks.insert(std::move(name));
+  const std::string prefix = folder.chunks() + "/";
+  const ObjectList chunks = TRY(folder.store->list(prefix, ListDepth::one_level));
+  for (const ObjectEntry& chunk : chunks.objects) marks.chunks.emplace(chunk.path.substr(prefix.size()), chunk.size);
   for (std::int64_t step : TRY(list_blessed(folder))) marks.blessed.insert(step);
   for (std::int64_t step : TRY(list_steps(folder))) TRY(mark_one(folder, step, marks));
   return marks;
@@ -63,7 +66,7 @@ std::optional<std::int64_t> best_step(const Marks& marks) {
   return step;
 }
 
-// Damaged checkpoints do not count among the last; those newer than the oldest counted stay until they are older.
+// Damaged checkpoints do not count for `last`; those newer than the oldest counted one stay until they are older.
 std::set<std::int64_t> steps_to_keep(const Marks& marks, const Retention& retention) {
   std::set<std::int64_t> keep = marks.blessed;
   int counted = 0;
@@ -88,11 +91,14 @@ std::set<std::string> live_chunks(const Marks& marks, const std::set<std::int64_
   return live;
 }
 
-// Removes files, as long as the folder is ours.
+// Removes files as long as the folder is ours.
 class Sweeper {
  public:
   Sweeper(const Folder& folder, const StillOurs& still_ours, SweepReport& report)
       : folder_(folder), still_ours_(still_ours), report_(report) {}
+
+  // Runs before marking: a manifest that a writer of another generation is about to put is either seen or aborted.
+  Status abort_manifests() { return abort_uploads(folder_.manifests()); }
 
   Status remove_manifests(const Marks& marks, const std::set<std::int64_t>& keep) {
     for (const Known& known : marks.known) {
@@ -103,44 +109,47 @@ class Sweeper {
       TRY(remove(folder_.manifest(known.step)));
       report_.removed.push_back(known.step);
     }
-    // No chunk may go before the names of the manifests that need it are gone for good.
-    if (!report_.removed.empty()) TRY(folder_.store->sync_dir(folder_.manifests()));
+    // The removal of manifests must be durable before any of their chunks is removed.
+    if (!report_.removed.empty()) TRY(folder_.store->settle(folder_.manifests()));
     return {};
   }
 
   Status remove_chunks(const Marks& marks, const std::set<std::string>& live) {
-    for (const std::string& name : marks.chunks) {
+    for (const auto& [name, size] : marks.chunks) {
       const bool leftover = name.ends_with(kTemporary);
       if (!leftover && (!is_hash(name) || live.contains(name)))
-        continue;  // a file of somebody else's is not ours to remove
-      TRY(remove_counted(folder_.chunk(name)));
+        continue;  // another program's file is not ours to remove
+      TRY(remove(folder_.chunk(name)));
+      report_.freed += size;
       if (!leftover) ++report_.chunks_removed;
     }
-    for (const std::string& name : TRY(list_or_empty(*folder_.store, folder_.manifests()))) {
+    for (const std::string& name : TRY(names_under(folder_, folder_.manifests()))) {
       if (name.ends_with(kTemporary)) TRY(remove_counted(fmt::format("{}/{}", folder_.manifests(), name)));
     }
-    return {};
+    return abort_uploads(folder_.chunks());
   }
 
   Status remove_parts() {
-    for (std::string save : TRY(list_or_empty(*folder_.store, folder_.parts()))) {
+    for (std::string save : TRY(names_under(folder_, folder_.parts()))) {
       if (save.ends_with(kTemporary)) TRY(remove_counted(fmt::format("{}/{}", folder_.parts(), save)));
       if (!save.ends_with('/')) continue;
       save.pop_back();
       const std::string dir = folder_.parts_of(save);
-      for (const std::string& name : TRY(list_or_empty(*folder_.store, dir)))
+      for (const std::string& name : TRY(names_under(folder_, dir)))
         TRY(remove_counted(fmt::format("{}/{}", dir, name)));
-      // A late writer may have put one more file into it: then the folder stays for the next sweep.
-      auto gone = folder_.store->remove(dir);
-      if (!gone && gone.error().kind != ErrorKind::exists) return gone;
     }
-    return {};
+    return abort_uploads(folder_.parts());
   }
 
  private:
   Status remove(const std::string& path) {
     if (still_ours_) TRY(still_ours_());
     return folder_.store->remove(path);
+  }
+  Status abort_uploads(const std::string& dir) {
+    if (still_ours_) TRY(still_ours_());
+    report_.freed += TRY(folder_.store->abort_uploads(dir + "/"));
+    return {};
   }
   Status remove_counted(const std::string& path) {
     auto size = folder_.store->size(path);
@@ -157,17 +166,18 @@ class Sweeper {
 }  // namespace
 
 Result<SweepReport> sweep(const Folder& folder, const Retention& retention, const StillOurs& still_ours) {
+  SweepReport report;
+  Sweeper sweeper(folder, still_ours, report);
+  TRY(sweeper.abort_manifests());
   Marks marks = TRY(mark(folder));
   const auto keep = steps_to_keep(marks, retention);
   const auto live = live_chunks(marks, keep);
-  SweepReport report;
   report.unreadable = std::move(marks.unreadable);
   report.postponed = marks.unknown;
   if (report.postponed) {
     for (const Known& known : marks.known) report.kept.push_back(known.step);
     return report;
   }
-  Sweeper sweeper(folder, still_ours, report);
   TRY(sweeper.remove_manifests(marks, keep));
   TRY(sweeper.remove_chunks(marks, live));
   TRY(sweeper.remove_parts());
@@ -176,49 +186,43 @@ Result<SweepReport> sweep(const Folder& folder, const Retention& retention, cons
 
 Status bless(const Folder& folder, std::int64_t step) {
   TRY(load_manifest(folder, step));
-  return write_whole(*folder.store, folder.blessing(step), std::string_view());
+  const auto put = folder.store->put(folder.blessing(step), "", Precondition::absent());
+  if (put) return {};
+  if (put.error().kind != ErrorKind::exists) return put.error();
+  return folder.store->settle(folder.manifests());  // its writer may have been killed before it was durable
 }
 
 Status unbless(const Folder& folder, std::int64_t step) {
-  if (!TRY(folder.store->exists(folder.blessing(step)))) {
+  if (!TRY(has_object(*folder.store, folder.blessing(step)))) {
     return error(ErrorKind::not_found, "checkpoint {} is not blessed", step);
   }
   TRY(folder.store->remove(folder.blessing(step)));
-  return folder.store->sync_dir(folder.manifests());
-}
-
-Status remove_after(const Folder& folder, std::int64_t step) {
-  const auto blessed = TRY(list_blessed(folder));
-  if (!blessed.empty() && blessed.back() > step) {
-    return error(ErrorKind::exists, "checkpoint {} is blessed and comes after step {}", blessed.back(), step)
-        .hinted(fmt::format("take the blessing away (systole ckpt unbless {}) or go on from there", blessed.back()));
-  }
-  bool removed = false;
-  for (std::int64_t later : TRY(list_steps(folder))) {
-    if (later <= step) continue;
-    TRY(folder.store->remove(folder.manifest(later)));
-    removed = true;
-  }
-  return removed ? folder.store->sync_dir(folder.manifests()) : Status();
+  return folder.store->settle(folder.manifests());
 }
 
 namespace {
 
-std::int64_t checkpoints_kept(const Retention& retention, std::int64_t steps_between, std::int64_t saves) {
-  if (retention.last == 0) return std::max<std::int64_t>(saves, 1);
-  std::int64_t kept = retention.last + (retention.best ? 1 : 0);
-  if (retention.every > 0) kept += saves > 0 ? std::max<std::int64_t>(1, saves * steps_between / retention.every) : 1;
-  return saves > 0 ? std::min(kept, saves) : kept;
+// How many of the saves, which are at multiples of `between`, are also at multiples of `every`: one if that is unknown.
+std::int64_t saves_at(std::int64_t every, std::int64_t between, std::int64_t steps) {
+  constexpr std::int64_t kMost = 1'000'000;  // so that their bytes stay countable
+  if (between <= 0) return 1;
+  return std::clamp<std::int64_t>(steps / every / (between / std::gcd(between, every)), 1, kMost);
 }
 
-// Free space, and what is held by checkpoints that the run's own will replace.
+std::int64_t checkpoints_kept(const Retention& retention, std::int64_t between, std::int64_t steps) {
+  if (retention.last == 0) return saves_at(1, between, steps);
+  const std::int64_t periodic = retention.every > 0 ? saves_at(retention.every, between, steps) : 0;
+  return retention.last + (retention.best ? 1 : 0) + periodic;
+}
+
+// Free space, plus the space of checkpoints that the run's own will replace.
 Result<Bytes> space_available(const Folder& folder) {
   Bytes available = TRY(folder.store->free_space());
   const Marks marks = TRY(mark(folder));
   const auto pinned = live_chunks(marks, marks.blessed);
   if (marks.unknown) return available;
-  for (const std::string& name : marks.chunks) {
-    if (is_hash(name) && !pinned.contains(name)) available += TRY(folder.store->size(folder.chunk(name)));
+  for (const auto& [name, size] : marks.chunks) {
+    if (is_hash(name) && !pinned.contains(name)) available += size;
   }
   return available;
 }
@@ -226,13 +230,14 @@ Result<Bytes> space_available(const Folder& folder) {
 }  // namespace
 
 Result<SpaceNeed> check_space(const Folder& folder, Bytes per_save, const Retention& retention,
-                              std::int64_t steps_between, std::int64_t saves) {
+                              std::int64_t steps_between, std::int64_t steps) {
   SpaceNeed need;
-  need.checkpoints = checkpoints_kept(retention, steps_between, saves) + 1;
+  need.checkpoints = checkpoints_kept(retention, steps_between, steps) + 1;
   need.needed = per_save * need.checkpoints + kManifestSlack;
   need.available = TRY(space_available(folder));
   if (need.needed <= need.available) return need;
   const std::int64_t room = (need.available - kManifestSlack).count() / std::max<std::int64_t>(1, per_save.count());
+  const std::int64_t most = room - (need.checkpoints - retention.last);
   return error(
              ErrorKind::does_not_fit,
              "checkpoints do not fit: {} of {} bytes each ({} kept, one being written) and {} for their manifests are "
@@ -240,10 +245,12 @@ Result<SpaceNeed> check_space(const Folder& folder, Bytes per_save, const Retent
              need.checkpoints, with_commas(per_save.count()), need.checkpoints - 1, with_commas(kManifestSlack.count()),
              with_commas(need.needed.count()), with_commas(need.available.count()),
              with_commas((need.needed - need.available).count()))
-      .hinted(room >= 2 ? fmt::format("keep {} at most (checkpoint.keep), free space, or put the run on another disk",
-                                      room - 1)
-                        : std::string("free space, or put the run on another disk: two checkpoints, one kept and one "
-                                      "being written, are the least"));
+      .hinted(most >= 1
+                  ? fmt::format("keep {} at most (checkpoint.keep), free space, or put the run on another disk", most)
+              : retention.every > 0 && room >= 3
+                  ? std::string("a larger checkpoint.keep_every, free space, or put the run on another disk")
+                  : std::string("free space, or put the run on another disk: two checkpoints, one kept and one being "
+                                "written, are the least"));
 }
 
 }  // namespace systole::checkpoint

@@ -14,13 +14,13 @@ using Steps = std::vector<std::int64_t>;
 
 std::unique_ptr<Store> store_with(const Steps& steps) {
   auto store = make_memory_store();
-  for (std::int64_t step : steps) save_tiny({store.get(), "c"}, step, tiny_options(0)).value();
+  for (std::int64_t step : steps) save_tiny({objects_in(*store), "c"}, step, tiny_options(0)).value();
   return store;
 }
 
 Steps kept_by(const Retention& retention, const Steps& steps, std::int64_t blessed = -1) {
   auto store = store_with(steps);
-  const Folder folder{store.get(), "c"};
+  const Folder folder{objects_in(*store), "c"};
   if (blessed >= 0) { EXPECT_TRUE(bless(folder, blessed)); }
   const auto report = sweep(folder, retention);
   EXPECT_TRUE(report);
@@ -47,7 +47,7 @@ TEST(Retention, TheBestOfEqualsIsTheNewest) {
 
 TEST(Retention, UnblessedOnesGo) {
   auto store = store_with({10, 20});
-  const Folder folder{store.get(), "c"};
+  const Folder folder{objects_in(*store), "c"};
   ASSERT_TRUE(bless(folder, 10));
   EXPECT_TRUE(sweep(folder, {.last = 1})->removed.empty());
   ASSERT_TRUE(unbless(folder, 10));
@@ -56,11 +56,11 @@ TEST(Retention, UnblessedOnesGo) {
   EXPECT_EQ(unbless(folder, 20).error().kind, ErrorKind::not_found);
 }
 
-// A damaged manifest stays, with the chunks that its text names, and is told.
+// A damaged manifest is kept, with the chunks that its text names, and is reported.
 TEST(Retention, UnreadableManifestsKeepTheirChunks) {
   const auto initial = store_with({10, 20, 30});
   FaultyStore store(*initial);
-  const Folder folder{&store, "c"};
+  const Folder folder{objects_in(store), "c"};
   const Manifest ten = load_manifest(folder, 10).value();
   const std::string text = read_text(store, folder.manifest(10)).value();
   ASSERT_TRUE(store.flip_bit(folder.manifest(10), static_cast<std::int64_t>(text.find("date")), 1));
@@ -74,7 +74,7 @@ TEST(Retention, UnreadableManifestsKeepTheirChunks) {
 
 TEST(Retention, ANewerVersionsCheckpointIsNotTouched) {
   auto store = store_with({10, 20, 30});
-  const Folder folder{store.get(), "c"};
+  const Folder folder{objects_in(*store), "c"};
   std::string text = read_text(*store, folder.manifest(10)).value();
   text.replace(text.find("\"version\":1"), 11, "\"version\":9");
   ASSERT_TRUE(write_whole(*store, folder.manifest(10), text));
@@ -89,25 +89,25 @@ TEST(Retention, NothingGoesWhenAManifestCannotBeRead) {
   for (std::int64_t read = 1; read <= 3; ++read) {
     FaultyStore store(*initial);
     store.inject(ReadFault{read, EIO, 0});
-    const auto report = sweep({&store, "c"}, {.last = 1}).value();
+    const auto report = sweep({objects_in(store), "c"}, {.last = 1}).value();
     EXPECT_TRUE(report.postponed);
     EXPECT_EQ(report.unreadable.size(), 1U);
     EXPECT_EQ(report.chunks_removed, 0);
-    EXPECT_EQ(list_steps({&store, "c"}).value(), (Steps{10, 20, 30}));
+    EXPECT_EQ(list_steps({objects_in(store), "c"}).value(), (Steps{10, 20, 30}));
   }
 }
 
-// A checkpoint with a chunk missing is no checkpoint to rely on: the last two that are whole stay.
+// A checkpoint with a missing chunk is not reliable: the last two intact ones stay.
 TEST(Retention, DamagedOnesDoNotCountAmongTheLast) {
   auto store = store_with({10, 20, 30, 40});
-  const Folder folder{store.get(), "c"};
+  const Folder folder{objects_in(*store), "c"};
   ASSERT_TRUE(store->remove(folder.chunk(load_manifest(folder, 40)->chunks[0].hash)));
   EXPECT_EQ(sweep(folder, {.last = 2})->kept, (Steps{20, 30, 40}));
 }
 
 TEST(Retention, LeftoversGoAndStrangersStay) {
   auto store = store_with({10});
-  const Folder folder{store.get(), "c"};
+  const Folder folder{objects_in(*store), "c"};
   const std::string orphan = folder.chunk("00000000000000000000000000000000"), leftover = folder.chunk("abc.0.tmp");
   const std::string stranger = folder.chunk("notes.txt"), half = folder.manifest(20) + ".tmp";
   for (const std::string& path : {orphan, leftover, stranger, half}) ASSERT_TRUE(write_whole(*store, path, "abcd"));
@@ -118,29 +118,32 @@ TEST(Retention, LeftoversGoAndStrangersStay) {
   EXPECT_TRUE(store->exists(stranger).value());
 }
 
-TEST(Retention, RemoveAfterKeepsTheBlessed) {
-  auto store = store_with({10, 20, 30});
-  const Folder folder{store.get(), "c"};
-  ASSERT_TRUE(bless(folder, 30));
-  EXPECT_EQ(remove_after(folder, 10).error().kind, ErrorKind::exists);
-  ASSERT_TRUE(unbless(folder, 30));
-  ASSERT_TRUE(remove_after(folder, 10));
-  EXPECT_EQ(list_steps(folder).value(), (Steps{10}));
-  EXPECT_EQ(open_newest(folder)->checkpoint.manifest().step, 10);
+TEST(Retention, BlessingTwiceIsBlessingOnce) {
+  auto store = store_with({10, 20});
+  const Folder folder{objects_in(*store), "c"};
+  ASSERT_TRUE(bless(folder, 10));
+  ASSERT_TRUE(bless(folder, 10));
+  EXPECT_EQ(bless(folder, 30).error().kind, ErrorKind::not_found);
+  EXPECT_EQ(list_blessed(folder).value(), (Steps{10}));
+  ASSERT_TRUE(unbless(folder, 10));
+  EXPECT_EQ(unbless(folder, 10).error().kind, ErrorKind::not_found);
+  EXPECT_EQ(list_blessed(folder).value(), (Steps{}));
 }
 
 TEST(Retention, SpaceIsCheckedWithNumbers) {
   const auto initial = store_with({10});
   FaultyStore store(*initial);
-  const Folder folder{&store, "c"};
+  const Folder folder{objects_in(store), "c"};
   const auto state = tiny_state(20);
   const Bytes per_save = save_bytes(tiny_request(20, state).tensors, tiny_options());
   EXPECT_EQ(per_save, load_manifest(folder, 10)->chunk_bytes());
   const auto need = check_space(folder, per_save, {.last = 2}, 10, 0);
   ASSERT_TRUE(need) << to_string(need.error());
   EXPECT_EQ(need->checkpoints, 3);
-  EXPECT_EQ(check_space(folder, per_save, {.last = 2, .every = 50, .best = true}, 10, 100)->checkpoints, 24);
-  EXPECT_EQ(check_space(folder, per_save, {.last = 0}, 10, 7)->checkpoints, 8);
+  EXPECT_EQ(check_space(folder, per_save, {.last = 2, .every = 50, .best = true}, 10, 1000)->checkpoints, 24);
+  EXPECT_EQ(check_space(folder, per_save, {.last = 2, .every = 50}, 30, 300)->checkpoints, 5) << "those of 150 and 300";
+  EXPECT_EQ(check_space(folder, per_save, {.last = 2, .every = 50}, 0, 300)->checkpoints, 4) << "saves by time";
+  EXPECT_EQ(check_space(folder, per_save, {.last = 0}, 10, 70)->checkpoints, 8);
 
   store.limit_space(kGiB);
   const auto refused = check_space(folder, 400 * kMiB, {.last = 2}, 10, 0);
@@ -151,6 +154,9 @@ TEST(Retention, SpaceIsCheckedWithNumbers) {
       "manifests are 1,259,339,776 bytes, "))
       << refused.error().message;
   EXPECT_NE(refused.error().hint.find("keep 1"), std::string::npos) << refused.error().hint;
+  const auto often = check_space(folder, 200 * kMiB, {.last = 2, .every = 10}, 10, 1000);
+  ASSERT_FALSE(often);
+  EXPECT_TRUE(often.error().hint.starts_with("a larger checkpoint.keep_every")) << often.error().hint;
 }
 
 }  // namespace

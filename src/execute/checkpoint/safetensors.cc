@@ -13,15 +13,16 @@ namespace systole::checkpoint {
 namespace {
 
 constexpr std::int64_t kSizeBytes = 8;
+constexpr std::int64_t kHeaderLimit = 100'000'000;  // bytes, as in the reference implementation
 constexpr std::string_view kMetadata = "__metadata__";
-constexpr std::int64_t kMostValues = 2'000'000;  // in a header: 300,000 tensors; its tree takes 300 MB then
+constexpr std::int64_t kMostValues = 2'000'000;  // per header: 300,000 tensors; its tree takes 300 MB then
 constexpr std::size_t kHeaderAlignment = 8;
 
 struct DTypeName {
   const char* name;
   DType dtype;
 };
-// In the reference implementation's order, which is ascending in size; what it writes is sorted by it, descending.
+// In the reference implementation's order, which is ascending in size; it writes tensors in descending order.
 constexpr std::array<DTypeName, kNumDTypes> kDTypes = {{{"BOOL", DType::boolean},
                                                         {"U8", DType::u8},
                                                         {"I8", DType::i8},
@@ -92,7 +93,7 @@ Status read_metadata(const Node& node, SafetensorsHeader& header) {
   return {};
 }
 
-// The data is covered exactly: no gap that could hide bytes, no byte of two tensors.
+// Checks that the data is covered exactly: no gap that could hide bytes, no byte in two tensors.
 Status check_offsets(std::vector<SafetensorsEntry>& tensors, std::int64_t data_bytes, const Node& root) {
   std::stable_sort(tensors.begin(), tensors.end(),
                    [](const auto& a, const auto& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
@@ -113,7 +114,7 @@ Status check_offsets(std::vector<SafetensorsEntry>& tensors, std::int64_t data_b
 
 Result<SafetensorsHeader> read_header(std::string_view text, std::int64_t data_start, std::int64_t data_bytes,
                                       std::string_view file) {
-  const Node root = TRY(parse_json(text, file, {.depth = 8, .bytes = kSafetensorsHeaderLimit}));
+  const Node root = TRY(parse_json(text, file, {.depth = 8, .bytes = kHeaderLimit}));
   if (!root.is_map()) return root.wrong("a map of tensors");
   SafetensorsHeader header;
   header.data_start = data_start;
@@ -135,10 +136,9 @@ Result<std::int64_t> header_size(std::span<const std::byte> head, std::int64_t f
   }
   std::uint64_t size = 0;
   for (std::size_t i = kSizeBytes; i-- > 0;) size = size << 8 | std::to_integer<std::uint64_t>(head[i]);
-  if (size > static_cast<std::uint64_t>(kSafetensorsHeaderLimit) ||
-      size > static_cast<std::uint64_t>(file_bytes - kSizeBytes)) {
+  if (size > static_cast<std::uint64_t>(kHeaderLimit) || size > static_cast<std::uint64_t>(file_bytes - kSizeBytes)) {
     return error(ErrorKind::corrupt, "the header would have {} bytes; the file has {}, and the limit is {}", size,
-                 file_bytes, kSafetensorsHeaderLimit)
+                 file_bytes, kHeaderLimit)
         .at({std::string(file)})
         .hinted("this may be no safetensors file");
   }
@@ -271,7 +271,7 @@ Status append_tensor(WritableFile& file, const SafetensorsSource& tensor) {
   std::int64_t given = 0;
   TRY(tensor.produce([&](std::span<const std::byte> bytes) -> Status {
     given += static_cast<std::int64_t>(bytes.size());
-    if (given > expected) return {};  // told below, without writing too much
+    if (given > expected) return {};  // reported below, without writing too much
     return file.append(bytes);
   }));
   if (given != expected)
@@ -298,9 +298,9 @@ Status write_safetensors(Store& store, std::string_view path, std::vector<Safete
     return left != right ? left > right : a.name < b.name;
   });
   const std::string header = header_text(tensors, metadata);
-  if (static_cast<std::int64_t>(header.size()) > kSafetensorsHeaderLimit) {
+  if (static_cast<std::int64_t>(header.size()) > kHeaderLimit) {
     return error(ErrorKind::unsupported, "the header takes {} bytes, the format allows {}", header.size(),
-                 kSafetensorsHeaderLimit);
+                 kHeaderLimit);
   }
   const std::string temporary = std::string(path) + ".tmp";
   auto written = write_file(store, temporary, tensors, header);

@@ -1,5 +1,5 @@
 #pragma once
-// Safetensors files, in and out: the format in which models are passed around.
+// Reading and writing safetensors files, the exchange format of models.
 // Format (github.com/huggingface/safetensors, README "Format", version 0.5, 2025):
 //
 //   8 bytes   N, little-endian: size of the header
@@ -7,9 +7,9 @@
 //             "__metadata__":{"key":"text", …}}; begins with '{', may end in spaces
 //   the rest  the tensors, dense, row-major, little-endian; offsets count from here, leave no gap and do not overlap
 //
-// What we write: tensors by dtype, larger elements first, then by name, and the header padded with spaces to 8 bytes,
-// so every tensor is aligned to its element. The reference implementation writes the same bytes for the same tensors.
-// A file comes from strangers: every number in it is checked before it is used.
+// We write tensors by dtype, larger elements first, then by name, and pad the header with spaces to 8 bytes, so every
+// tensor is aligned to its element size. The reference implementation writes the same bytes for the same tensors.
+// A file is untrusted: every number in it is checked before it is used.
 
 #include <cstdint>
 #include <functional>
@@ -42,14 +42,12 @@ struct SafetensorsHeader {
   const SafetensorsEntry* find(std::string_view name) const;  // null when absent
 };
 
-inline constexpr std::int64_t kSafetensorsHeaderLimit = 100'000'000;  // bytes, as the reference implementation has it
-
-// The header of a file of `file_bytes` bytes, of which `head` holds the first ones: the header at least.
-// Errors: corrupt (whatever breaks the format, naming the tensor), unsupported (a dtype that we do not have, by name).
+// Parses the header of a file of `file_bytes` bytes. `head`: the first bytes of the file, at least the whole header.
+// Errors: corrupt (any violation of the format, naming the tensor), unsupported (an unknown dtype, by name).
 Result<SafetensorsHeader> parse_safetensors_header(std::span<const std::byte> head, std::int64_t file_bytes,
                                                    std::string_view file);
 
-// A file that was opened. Reads only; safe to use from several threads. Borrows the store.
+// An open file. Read-only; thread-safe. Borrows the store.
 class SafetensorsFile {
  public:
   // Errors: not_found, corrupt, unsupported, io.
@@ -57,7 +55,7 @@ class SafetensorsFile {
 
   const SafetensorsHeader& header() const { return *header_; }
 
-  // Fills `into` with a tensor, or with its elements from `first` on, as many as `into` takes, row-major.
+  // Fills `into` with a whole tensor, or with the elements from `first` on that fit `into`, row-major.
   // Errors: not_found (with the nearest name), invalid (`into` has another size, or leaves the tensor), io.
   Status read(std::string_view name, std::span<std::byte> into) const;
   Status read_elements(std::string_view name, std::int64_t first, std::span<std::byte> into) const;
@@ -69,7 +67,7 @@ class SafetensorsFile {
   std::shared_ptr<const SafetensorsHeader> header_;
 };
 
-// A tensor to write. `produce` hands its bytes, row-major, to the function it is given, in parts of any size.
+// A tensor to write. `produce` passes its bytes, row-major, to the given function, in slices of any size.
 struct SafetensorsSource {
   using Take = std::function<Status(std::span<const std::byte>)>;
   std::string name;
@@ -80,8 +78,8 @@ struct SafetensorsSource {
   static SafetensorsSource of(std::string name, DType dtype, Shape shape, std::span<const std::byte> bytes);
 };
 
-// Writes the file so that it is whole or absent. Errors: invalid (a name twice, "__metadata__" as a name, a tensor
-// whose `produce` gives more or fewer bytes than its shape), no_space, io.
+// Writes the file atomically. Errors: invalid (a duplicate name, "__metadata__" as a name, a tensor whose `produce`
+// gives more or fewer bytes than its shape), no_space, io.
 Status write_safetensors(Store& store, std::string_view path, std::vector<SafetensorsSource> tensors,
                          const std::map<std::string, std::string>& metadata);
 

@@ -27,7 +27,7 @@ Result<SafetensorsHeader> parse(std::string_view header, std::size_t data_bytes,
   return parse_safetensors_header(bytes, static_cast<std::int64_t>(bytes.size()), "x.safetensors");
 }
 
-// The bytes as the published format has them, written out by hand.
+// The bytes that the published format prescribes, written out by hand.
 TEST(Safetensors, WritesThePublishedFormat) {
   auto store = make_memory_store();
   const HostTensor b(DType::bf16, {2}, std::vector<double>{1, -2}), a(DType::f32, {1, 2}, std::vector<double>{1, 2});
@@ -77,8 +77,8 @@ TEST(Safetensors, RoundTripsEveryDType) {
   EXPECT_EQ(file->read("t1", two).error().kind, ErrorKind::not_found);
 }
 
-// golden/reference.safetensors was written by Python's safetensors 0.8.0 (safetensors.numpy.save_file): it reads, and
-// the same tensors written by us are the same bytes.
+// golden/reference.safetensors was written by Python's safetensors 0.8.0 (safetensors.numpy.save_file): we can read it,
+// and we write the same bytes for the same tensors.
 TEST(Safetensors, EqualsTheReferenceImplementation) {
   auto golden = open_posix_store(std::string(SYSTOLE_SOURCE_DIR) + "/src/execute/checkpoint/golden");
   ASSERT_TRUE(golden) << to_string(golden.error());
@@ -203,7 +203,7 @@ TEST(Safetensors, WritersMistakesAreRefused) {
 
 TEST(Safetensors, ExportsACheckpointsParameters) {
   auto store = make_memory_store();
-  const Folder folder{store.get(), "c"};
+  const Folder folder{objects_in(*store), "c"};
   save_tiny(folder, 10, tiny_options()).value();
   const auto checkpoint = open_newest(folder)->checkpoint;
   ASSERT_TRUE(export_safetensors(checkpoint, Role::parameter, *store, "out.safetensors"));

@@ -36,7 +36,7 @@ class PhaseScope {
   SavePhase phase_;
 };
 
-// Chunks and tensors of all writers in one manifest; a chunk that two of them hold is listed once.
+// Merges the chunks and tensors of all writers into one manifest; a chunk of two writers is listed once.
 class Merger {
  public:
   explicit Merger(Manifest& manifest) : manifest_(manifest) {}
@@ -81,18 +81,31 @@ class Merger {
   std::map<std::string, std::size_t> tensors_;
 };
 
-// Which rank holds which boxes of the tensor that the error names.
+// Adds which rank holds which boxes of the tensor that the error names.
 Error with_owners(Error wrong, std::span<const Fragment> fragments) {
   std::string owners;
   for (std::size_t rank = 0; rank < fragments.size(); ++rank) {
     for (const TensorEntry& tensor : fragments[rank].tensors) {
-      if (tensor.pieces.empty() || wrong.message.find(fmt::format("'{}'", tensor.name)) == std::string::npos) continue;
+      if (tensor.pieces.empty() || tensor.name != wrong.key) continue;
       owners += fmt::format("{}rank {} wrote", owners.empty() ? "" : "; ", rank);
       for (const Piece& piece : tensor.pieces) owners += " " + to_string(piece.box);
     }
   }
   wrong.hint = owners.empty() ? "no rank wrote any of it" : owners;
   return wrong;
+}
+
+// Uses an upload rather than a put: an upload that another generation's sweep has aborted is not retried. If a manifest
+// exists already, an earlier save may have failed after putting it, or the run went back to an older step.
+Status put_manifest(const Folder& folder, const std::string& path, const std::string& text, const SaveGroup& group) {
+  const std::unique_ptr<Upload> upload = TRY(folder.store->start_upload(path));
+  TRY(upload->append(std::as_bytes(std::span(text))));
+  TRY(check_claim(folder, group));
+  Status done = upload->complete(Precondition::absent());
+  if (done.ok() || done.error().kind != ErrorKind::exists) return done;
+  const Generation found = TRY(folder.store->get_whole(path)).generation;
+  TRY(check_claim(folder, group));
+  return upload->complete(Precondition::is(found));
 }
 
 Result<Manifest> make_manifest(const SaveRequest& request, std::span<const Fragment> fragments) {
@@ -112,16 +125,13 @@ Status commit(const Folder& folder, const SaveRequest& request, std::span<const 
   const PhaseScope scope(options.on_phase, SavePhase::commit);
   const Manifest manifest = TRY(make_manifest(request, fragments));
   TRY(check_chunks(folder, fragments));
-  TRY(folder.store->sync_dir(folder.chunks()));
-  const SaveGroup& group = options.group;
-  const std::string writer = group.launch.empty() ? "0" : save_name(group, request.number);
-  return put_whole(folder, folder.manifest(request.step), writer, to_text(manifest, folder.keys.get()),
-                   [&] { return check_claim(folder, group); });
+  TRY(folder.store->settle(folder.chunks()));
+  return put_manifest(folder, folder.manifest(request.step), to_text(manifest, folder.keys.get()), options.group);
 }
 
 namespace {
 
-// One rank's side of one save.
+// One rank in one save.
 class Saving {
  public:
   Saving(const Folder& folder, const SaveRequest& request, const SaveOptions& options)
@@ -149,13 +159,13 @@ class Saving {
   Status begin() {
     if (group().launch.empty()) return {};
     TRY(check_claim(folder_, group()));
-    return group().alone() ? Status() : folder_.store->make_dirs(folder_.parts_of(save_));
+    if (group().rank != 0) TRY(folder_.store->put(folder_.begun(save_, group().rank), "", {}, Durability::none));
+    return {};
   }
 
   Result<Fragment> write() {
     const PhaseScope scope(options_.on_phase, SavePhase::write);
-    if (group().launch.empty()) return write_chunks(folder_, request_.tensors, options_);
-    return write_chunks(folder_, request_.tensors, options_, fmt::format("{}-{}", save_, group().rank));
+    return write_chunks(folder_, request_.tensors, options_);
   }
 
   Result<SweepReport> sweep_phase(const Retention& retention) {
@@ -171,31 +181,38 @@ class Saving {
     const SaveReport report{request_.step, fragment ? fragment->stats : WriteStats(), {}, std::nullopt};
     WriterPart part{save_, group().rank, group().world, request_.step, std::nullopt, {}, {}};
     if (fragment) {
-      TRY(folder_.store->sync_dir(folder_.chunks()));
+      auto settled = folder_.store->settle(folder_.chunks());
+      if (!settled) fragment = std::move(settled).error();
+    }
+    if (fragment) {
       part.chunks = std::move(fragment->chunks);
       part.tensors = std::move(fragment->tensors);
     } else {
       part.failed = fragment.error();
     }
     TRY(check_claim(folder_, group()));
-    auto told = write_part(folder_, part);
-    if (!told && told.error().kind == ErrorKind::not_found) {
-      told = error(ErrorKind::busy, "rank {} is late: the save of step {} was given up meanwhile", group().rank,
-                   request_.step);
-    }
+    auto told = tell_part(part);
     if (told && fragment) {
       TRY(await_outcome(folder_, save_, request_.step, group()));
       return report;
     }
-    // Even so not before rank 0 has swept: nobody else knows as well as we do why there is no checkpoint.
+    // Waits for rank 0's sweep all the same. This rank's own error is the more precise one.
     if (told) static_cast<void>(await_outcome(folder_, save_, request_.step, group()));
     return fragment ? std::move(told).error() : std::move(fragment).error();
+  }
+
+  // If the save is over, this rank is too late to report; its outcome may still exist.
+  Status tell_part(const WriterPart& part) {
+    if (TRY(has_object(*folder_.store, folder_.begun(save_, group().rank)))) return write_part(folder_, part);
+    if (TRY(has_object(*folder_.store, folder_.outcome(save_)))) return {};
+    return error(ErrorKind::busy, "rank {} is late: the save of step {} was given up meanwhile", group().rank,
+                 request_.step);
   }
 
   Result<SaveReport> lead(Result<Fragment> own) {
     auto committed = own ? gather_and_commit(*own) : Status(own.error());
     if (!committed) {
-      // Chunks may be there and perhaps the manifest too: remove only what no manifest names, if the store lets us.
+      // Chunks may exist, perhaps the manifest too: remove only what no manifest names, if the store allows it.
       if (own || !group().alone()) static_cast<void>(sweep(folder_, Retention{.last = 0}, still_ours()));
       return std::move(committed).error();
     }
@@ -218,13 +235,12 @@ class Saving {
     return commit(folder_, request_, fragments, options_);
   }
 
-  // The sweep took the parts with all else; the outcome is the one file left of the save, until the next one's sweep.
+  // The sweep removed the parts; the outcome is the only file left of the save, until the next save's sweep.
   void tell(const Result<SaveReport>& report) {
-    if (!check_claim(folder_, group())) return;  // whoever has the folder now is told nothing by us
+    if (!check_claim(folder_, group())) return;  // no answer to a new holder of the folder
     const std::optional<Error> failed = report ? std::nullopt : std::optional<Error>(report.error());
-    if (folder_.store->make_dirs(folder_.parts_of(save_)))
-      static_cast<void>(
-          write_outcome(folder_, save_, request_.step, failed));  // if it fails, the others find out by waiting
+    // If this fails, the others time out.
+    static_cast<void>(write_outcome(folder_, save_, request_.step, failed));
   }
 
   const Folder& folder_;

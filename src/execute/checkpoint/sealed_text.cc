@@ -21,7 +21,7 @@ std::string first_line(std::string_view format, std::int64_t version, std::strin
 struct FirstLine {
   std::int64_t version = 0;
   std::string hash;
-  std::string_view rest;  // all bytes after the line
+  std::string_view rest;  // all bytes after line 1
 };
 
 Result<FirstLine> read_first_line(const TextKind& kind, std::string_view text, std::string_view file) {

@@ -1,8 +1,9 @@
 #pragma once
-// Text of which damage and a newer version are told apart, in two parts, JSON together:
+// Text with a checksum and a version, so that damage and a newer version can be told apart. It has two parts, which are
+// JSON together:
 //
 //   line 1   {"format":"<format>","version":<version>,"hash":"<32 hex>",
-//   rest     all that follows, to the end
+//   rest     everything after line 1
 //
 // The hash is the xxh128 of "<format> <version>\n" and every byte after line 1. This holds for all versions.
 
@@ -16,14 +17,14 @@ namespace systole::checkpoint {
 
 struct TextKind {
   std::string_view format;  // "systole-checkpoint"
-  int version = 1;          // that is written, and the newest that is read
+  int version = 1;          // the version written, and the newest version read
   std::string_view what;    // "manifest", for messages
 };
 
-// `rest` with its first line before it.
+// `rest`, with line 1 before it.
 std::string seal_text(const TextKind& kind, std::string_view rest);
 
-// The document. `file` names the source in errors. Errors: corrupt (not of this format, another hash, no JSON),
+// Parses the document. `file` names the source in errors. Errors: corrupt (another format, wrong hash, not JSON),
 // unsupported (a newer version).
 Result<Node> open_sealed_text(const TextKind& kind, std::string_view text, std::string_view file);
 

@@ -1,8 +1,8 @@
-// The law whole-or-absent: a checkpoint is complete or not there, under every fault at every write, and restore walks
-// back to the newest one that verifies. Every changing call of a save is a crash point and a point of failure; then
-// seeded runs of many saves with whatever may happen between and within them.
-// SYSTOLE_TEST_LONG=1 runs 10,000 of these instead of 200, and tears what is not synced in six ways after each call
-// instead of one; SYSTOLE_TEST_SEED=n begins at another seed.
+// Whole or absent: a checkpoint is complete or not there, under any fault at any write, and restore finds the newest
+// one that verifies. Every changing call of a save is tried as a crash point and as a point of failure; then come
+// seeded random runs of many saves with faults during and between them.
+// SYSTOLE_TEST_LONG=1 runs 10,000 of these instead of 200, and tears unsynced data in six ways after each call instead
+// of one. SYSTOLE_TEST_SEED=n sets the first seed.
 
 #include <gtest/gtest.h>
 
@@ -13,23 +13,23 @@
 #include <set>
 
 #include "execute/checkpoint/testing/tiny_state.h"
-#include "ground/store/testing/faulty.h"
+#include "ground/store/testing/faulty_objects.h"
 
 namespace systole::checkpoint {
 namespace {
 
 constexpr std::string_view kDir = "run/checkpoints";
 
-Folder folder_in(Store& store) { return {&store, std::string(kDir)}; }
+Folder folder_in(Store& store) { return {objects_in(store), std::string(kDir)}; }
 
-// A store with checkpoints 10 and 20, all of it safe. Saving 30 then writes, commits and sweeps 10 away.
+// A store with checkpoints 10 and 20, durable. Saving 30 then writes, commits and sweeps 10.
 std::unique_ptr<Store> store_with_history(std::initializer_list<std::int64_t> steps = {10, 20}) {
   auto store = make_memory_store();
   for (std::int64_t step : steps) save_tiny(folder_in(*store), step, tiny_options()).value();
   return store;
 }
 
-// The step that restores, or nothing when there is none; every value is verified. A failure is a test failure.
+// The step that restores, or nothing if there is none. Verifies every value; a failure is a test failure.
 std::optional<std::int64_t> restored_step(Store& store) {
   auto restored = open_newest(folder_in(store));
   if (!restored) {
@@ -40,9 +40,8 @@ std::optional<std::int64_t> restored_step(Store& store) {
   return restored->checkpoint.manifest().step;
 }
 
-// Not only the newest: every checkpoint that is there is whole. (Damage at rest is another matter: see flip below.)
-void expect_all_whole(Store& store) {
-  const Folder folder = folder_in(store);
+// Not only the newest: every existing checkpoint is complete. (Damage at rest is excluded: see flip below.)
+void expect_all_whole(const Folder& folder) {
   const std::vector<std::int64_t> steps = list_steps(folder).value();
   for (std::int64_t step : steps) {
     const auto opened = open_step(folder, step);
@@ -68,7 +67,7 @@ std::set<std::string> orphans(Store& store) {
   return names;
 }
 
-// After whatever happened the folder is as good as new: a further save works, restores, and leaves nothing behind.
+// The folder works as a new one: another save works, restores, and leaves no leftovers.
 void expect_further_save_works(Store& store) {
   const auto saved = save_tiny(folder_in(store), 40, tiny_options());
   ASSERT_TRUE(saved) << to_string(saved.error());
@@ -81,7 +80,7 @@ struct Cut {
   Unsynced mode;
   std::uint64_t seed;
 };
-// By default one way of tearing, another at each call.
+// By default one way of tearing, which varies with the call.
 std::vector<Cut> cuts(std::int64_t call = 0) {
   const bool all_ways = std::getenv("SYSTOLE_TEST_LONG") != nullptr;
   std::vector<Cut> all = {{Unsynced::lost, 0}, {Unsynced::kept, 0}};
@@ -102,7 +101,7 @@ std::int64_t calls_of_a_save(Store& before, std::int64_t step) {
 
 class CrashAt : public testing::TestWithParam<bool> {};
 
-// Every call of a save, before and after it, and three ways for the disk to be left.
+// Crashes before and after every call of a save, with three outcomes for unsynced data.
 TEST_P(CrashAt, WholeOrAbsent_EveryCallOfASaveIsACrashPoint) {
   const auto before = GetParam() ? store_with_history() : make_memory_store();
   const std::optional<std::int64_t> old = GetParam() ? std::optional<std::int64_t>(20) : std::nullopt;
@@ -122,7 +121,7 @@ TEST_P(CrashAt, WholeOrAbsent_EveryCallOfASaveIsACrashPoint) {
         const auto step = restored_step(*survivor);
         EXPECT_TRUE(step == old || step == 30) << (step ? *step : -1);
         (step == 30 ? new_seen : old_seen) += 1;
-        expect_all_whole(*survivor);
+        expect_all_whole(folder_in(*survivor));
         expect_further_save_works(*survivor);
         ++tried;
         if (HasFailure()) return;
@@ -137,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(WholeOrAbsent, CrashAt, testing::Bool(), [](const auto&
   return with.param ? "with_a_previous_checkpoint" : "into_an_empty_folder";
 });
 
-// A save that said it is done survives any power cut from then on.
+// A save that reported success survives any later power cut.
 TEST(WholeOrAbsent, WhatWasReportedStays) {
   const auto before = store_with_history();
   FaultyStore store(*before);
@@ -165,7 +164,7 @@ TEST_P(FailAt, WholeOrAbsent_EveryCallOfASaveMayFail) {
     const auto saved = save_tiny(folder_in(store), 30, tiny_options());
     SCOPED_TRACE(
         fmt::format("{} at call {} ({})", refusal.name, call, store.calls()[static_cast<std::size_t>(call - 1)]));
-    // Told: either the save failed, or the checkpoint is there and tidying up failed.
+    // The caller knows: the save failed, or the checkpoint exists and the sweep failed.
     EXPECT_TRUE(!saved || saved->sweep_error);
     if (!saved) {
       EXPECT_TRUE(saved.error().kind == ErrorKind::io || saved.error().kind == ErrorKind::no_space)
@@ -176,14 +175,14 @@ TEST_P(FailAt, WholeOrAbsent_EveryCallOfASaveMayFail) {
       const auto survivor = store.survivor(cut.mode, cut.seed);
       const auto step = restored_step(*survivor);
       EXPECT_TRUE(step == 30 || (!saved && step == 20));
-      expect_all_whole(*survivor);
+      expect_all_whole(folder_in(*survivor));
     }
     store.clear_faults();
     const auto step = restored_step(store);
     EXPECT_TRUE(step == 30 || (!saved && step == 20));
-    expect_all_whole(store);
-    // The same step again, as a restarted process would: it finds what the first attempt left, and may build only on
-    // what is safe.
+    expect_all_whole(folder_in(store));
+    // The same step again, as after a restart: it finds leftovers of the first attempt, and may rely only on durable
+    // ones.
     ASSERT_TRUE(save_tiny(folder_in(store), 30, tiny_options()));
     for (const Cut& cut : cuts(call))
       EXPECT_EQ(restored_step(*store.survivor(cut.mode, cut.seed)), 30) << name_of(cut.mode);
@@ -199,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(WholeOrAbsent, FailAt,
                                          Refusal{"short_write_eio", EIO, false, 1}),
                          [](const auto& with) { return with.param.name; });
 
-// Reads during a save (an existing chunk, the manifests) that fail or lie cost at most a chunk written once more.
+// Failing or wrong reads during a save (an existing chunk, the manifests) cost at most one more write of a chunk.
 TEST(WholeOrAbsent, EveryReadOfASaveMayFailOrFlipABit) {
   const auto before = store_with_history();
   FaultyStore counted(*before);
@@ -220,7 +219,7 @@ TEST(WholeOrAbsent, EveryReadOfASaveMayFailOrFlipABit) {
   }
 }
 
-// A full disk: the save says so, the old checkpoint stands, and what was written makes room again.
+// A full disk: the save fails with that error, the old checkpoint stays, and the partial write is removed.
 TEST(WholeOrAbsent, AFullDiskAtEveryByte) {
   const auto before = store_with_history();
   std::int64_t used = 0;
@@ -243,6 +242,52 @@ TEST(WholeOrAbsent, AFullDiskAtEveryByte) {
   EXPECT_GT(refused, 5);
 }
 
+// The same with a cloud store: each call is refused, succeeds with its answer lost, or kills the process.
+TEST(WholeOrAbsent, EveryCallOfASaveToACloudMayFail) {
+  const auto with_history = [] {
+    const std::shared_ptr<ObjectStore> cloud = make_memory_objects();
+    for (const std::int64_t step : {10, 20}) save_tiny({cloud, std::string(kDir)}, step, tiny_options()).value();
+    return cloud;
+  };
+  std::int64_t calls = 0;
+  {
+    const auto cloud = with_history();
+    const auto counted = std::make_shared<FaultyObjects>(*cloud);
+    ASSERT_TRUE(save_tiny({counted, std::string(kDir)}, 30, tiny_options()));
+    calls = counted->changing_calls();
+  }
+  ASSERT_GT(calls, 10);
+  for (std::int64_t call = 1; call <= calls; ++call) {
+    for (const auto kind : {ObjectFault::Kind::refused, ObjectFault::Kind::answer_lost, ObjectFault::Kind::dies_before,
+                            ObjectFault::Kind::dies_after}) {
+      for (const bool onwards : {false, true}) {
+        const auto cloud = with_history();
+        const auto faulty = std::make_shared<FaultyObjects>(*cloud);
+        faulty->inject({kind, call, onwards});
+        bool said = false;
+        try {
+          said = save_tiny({faulty, std::string(kDir)}, 30, tiny_options()).ok();
+        } catch (const SimulatedCrash&) {}
+        SCOPED_TRACE(fmt::format("fault {} at call {} ({})", static_cast<int>(kind), call,
+                                 faulty->calls()[static_cast<std::size_t>(call - 1)]));
+        const Folder folder{cloud, std::string(kDir)};
+        const auto restored = open_newest(folder).value();
+        const std::int64_t step = restored.checkpoint.manifest().step;
+        EXPECT_TRUE(step == 30 || (!said && step == 20)) << step;
+        EXPECT_EQ(verify_tiny(restored.checkpoint), "");
+        expect_all_whole(folder);
+        // The same step again, as after a restart.
+        const auto again = save_tiny(folder, 30, tiny_options());
+        ASSERT_TRUE(again) << to_string(again.error());
+        EXPECT_FALSE(again->sweep_error);
+        EXPECT_EQ(open_newest(folder)->checkpoint.manifest().step, 30);
+        EXPECT_EQ(cloud->abort_uploads("").value(), Bytes(0)) << "the sweep left uploads begun";
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
 // ---- seeded runs
 
 class SeededRun {
@@ -252,7 +297,7 @@ class SeededRun {
     options_.retention = {static_cast<int>(pick(1, 3)), pick(0, 2) * 20, pick(0, 1) == 1};
   }
 
-  // The trace of what was done; stops at the first failed expectation.
+  // Returns the trace of actions; stops at the first failed expectation.
   void play() {
     const std::int64_t acts = pick(3, 8);
     for (std::int64_t act = 0; act < acts && !testing::Test::HasFailure(); ++act) {
@@ -321,10 +366,10 @@ class SeededRun {
     const auto survivor = store_->survivor(mode, random_());
     store_ = std::make_unique<FaultyStore>(*survivor);
     expect_restores();
-    floor_ = restored_;  // what a disk holds after the cut is safe
+    floor_ = restored_;  // what is on disk after the cut is durable
   }
 
-  // A bit flips at rest: what restores then is an older whole checkpoint, or a refusal that says why for each.
+  // A bit flips at rest: an older intact checkpoint restores, or the error has the reason for each.
   void flip() {
     const Folder f = folder();
     std::vector<std::string> paths;
@@ -344,8 +389,8 @@ class SeededRun {
     floor_ = restored_;
   }
 
-  // Some checkpoint that was tried, verified, and none older than the newest that is surely there. A tried one may come
-  // back later than it was written: when a damaged chunk is written again, or the name of an unreported save was kept.
+  // Restores a checkpoint of some attempted save, verified, not older than the newest durable one. An attempted one may
+  // appear later: when a damaged chunk is rewritten, or the name of an unreported save survived.
   void expect_restores() {
     auto restored = open_newest(folder());
     if (!restored) {
@@ -358,7 +403,7 @@ class SeededRun {
     EXPECT_EQ(verify_tiny(restored->checkpoint), "") << trace_;
     EXPECT_GE(restored_, floor_) << trace_;
     EXPECT_LE(restored_, last_tried_) << trace_;
-    if (!flipped_) expect_all_whole(*store_);
+    if (!flipped_) expect_all_whole(folder());
   }
 
   std::mt19937_64 random_;
@@ -368,7 +413,7 @@ class SeededRun {
   std::int64_t floor_ = 0;       // the newest step that must restore; 0: none
   bool flipped_ = false;         // a bit has flipped at rest
   std::int64_t restored_ = 0;    // the step that restored last; 0: none
-  std::int64_t last_tried_ = 0;  // the newest step of which a save was tried
+  std::int64_t last_tried_ = 0;  // the newest step of an attempted save
 };
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {

@@ -1,4 +1,4 @@
-// Phase write of a save: chunk files, each synced before it takes its name.
+// Phase write of a save: puts the chunks, each atomically.
 
 #include <algorithm>
 #include <cstring>
@@ -20,7 +20,7 @@ namespace {
 
 using Take = std::function<Status(std::span<const std::byte>)>;
 
-// A chunk file's names: for finding it, and for a signed manifest.
+// Hashes of a chunk file: its name, and SHA-256 for a signed manifest.
 class Naming {
  public:
   explicit Naming(const Folder& folder) {
@@ -39,7 +39,7 @@ class Naming {
   std::optional<Sha256> sha256_;
 };
 
-// Hands the raw bytes of a chunk to `take` frame by frame.
+// Passes the raw bytes of a chunk to `take` frame by frame.
 Status for_each_frame(const PackedChunk& chunk, std::span<const TensorPart> parts, const Take& take) {
   std::vector<std::byte> frame;
   TRY(for_each_span(chunk, parts, [&](std::span<const std::byte> bytes) -> Status {
@@ -57,7 +57,7 @@ Status for_each_frame(const PackedChunk& chunk, std::span<const TensorPart> part
   return frame.empty() ? Status() : take(frame);
 }
 
-// Up to eight places of a chunk, evenly apart, 32 KiB each where so much lies together.
+// Samples up to eight places of a chunk, evenly spaced, up to 32 KiB of contiguous bytes each.
 std::vector<std::byte> sample_of(const PackedChunk& chunk, std::span<const TensorPart> parts) {
   constexpr std::int64_t kPlaces = 8;
   constexpr std::size_t kMost = 32 << 10;
@@ -80,28 +80,25 @@ std::vector<std::byte> sample_of(const PackedChunk& chunk, std::span<const Tenso
 // Writes the chunks of one writer. Thread-safe.
 class ChunkWriter {
  public:
-  ChunkWriter(const Folder& folder, std::span<const TensorPart> parts, const SaveOptions& options,
-              const std::string& writer)
-      : folder_(folder), parts_(parts), options_(options), writer_(writer) {}
+  ChunkWriter(const Folder& folder, std::span<const TensorPart> parts, const SaveOptions& options)
+      : folder_(folder), parts_(parts), options_(options) {}
 
-  // `number`: of the chunk among this writer's.
-  Result<ChunkFile> write(const PackedChunk& chunk, std::size_t number) {
+  Result<ChunkFile> write(const PackedChunk& chunk) {
     const bool zstd = options_.compress && is_worth_compressing(sample_of(chunk, parts_));
     const bool encrypted = folder_.keys && folder_.keys->encryption;
-    return zstd || encrypted ? write_coded(chunk, number, zstd) : write_raw(chunk, number);
+    return zstd || encrypted ? write_coded(chunk, zstd) : write_raw(chunk);
   }
 
-  // After a failure: what no manifest names goes away, so that a full disk is not left fuller. What the store does
-  // not let us remove now is swept later. A chunk that has its name may be another rank's by now: rank 0 sweeps it.
+  // After a failure: removes what no manifest names, so that a full disk does not fill further. A later sweep removes
+  // what the store refuses to remove now. With several writers a chunk may be another rank's too: rank 0 sweeps it.
   void abandon() {
-    for (const std::string& path : leftovers_) {
-      if (options_.group.alone() || path.ends_with(kTemporary)) static_cast<void>(folder_.store->remove(path));
-    }
+    if (!options_.group.alone()) return;
+    for (const std::string& path : leftovers_) static_cast<void>(folder_.store->remove(path));
   }
   const WriteStats& stats() const { return stats_; }
 
  private:
-  Result<ChunkFile> write_raw(const PackedChunk& chunk, std::size_t number) {
+  Result<ChunkFile> write_raw(const PackedChunk& chunk) {
     Naming naming(folder_);
     TRY(for_each_span(chunk, parts_, [&](std::span<const std::byte> bytes) -> Status {
       naming.add(bytes);
@@ -110,66 +107,45 @@ class ChunkWriter {
     ChunkFile file = naming.file(Bytes(chunk.bytes));
     const bool there = TRY(is_there(file));
     if (there && verify_chunk(folder_, file).ok()) return reused(std::move(file));
-    const std::string temporary = temporary_name(number);
-    TRY(write_file(temporary, [&](WritableFile& to) {
-      return for_each_span(chunk, parts_, [&](std::span<const std::byte> bytes) { return to.append(bytes); });
-    }));
-    return named(std::move(file), temporary, there);
+    const auto upload = TRY(folder_.store->start_upload(folder_.chunk(file.hash)));
+    TRY(for_each_span(chunk, parts_, [&](std::span<const std::byte> bytes) { return upload->append(bytes); }));
+    return completed(std::move(file), *upload, there);
   }
 
-  // Its name is known when all of it is written. What is only compressed may be there already.
-  Result<ChunkFile> write_coded(const PackedChunk& chunk, std::size_t number, bool zstd) {
+  // The name is known only after all bytes are written. A chunk that is only compressed may exist already.
+  Result<ChunkFile> write_coded(const PackedChunk& chunk, bool zstd) {
     ChunkEncoder encoder(Bytes(chunk.bytes), zstd, folder_.keys ? folder_.keys->encryption : std::nullopt);
     Naming naming(folder_);
     Bytes bytes;
-    const std::string temporary = temporary_name(number);
-    TRY(write_file(temporary, [&](WritableFile& to) {
-      return for_each_frame(chunk, parts_, [&](std::span<const std::byte> frame) {
-        const std::span<const std::byte> stored = encoder.frame(frame);
-        naming.add(stored);
-        bytes += Bytes(stored.size());
-        return to.append(stored);
-      });
+    const auto upload = TRY(folder_.store->start_upload(folder_.chunk("coded")));
+    TRY(for_each_frame(chunk, parts_, [&](std::span<const std::byte> frame) {
+      const std::span<const std::byte> stored = encoder.frame(frame);
+      naming.add(stored);
+      bytes += Bytes(stored.size());
+      return upload->append(stored);
     }));
     ChunkFile file = naming.file(bytes);
     file.coding = encoder.coding();
     const bool there = TRY(is_there(file));
-    if (!there || !verify_chunk(folder_, file).ok()) return named(std::move(file), temporary, there);
-    TRY(folder_.store->remove(temporary));
+    if (!there || !verify_chunk(folder_, file).ok()) return completed(std::move(file), *upload, there);
+    TRY(upload->abort());
     return reused(std::move(file));
   }
 
-  Result<bool> is_there(const ChunkFile& file) { return folder_.store->exists(folder_.chunk(file.hash)); }
+  Result<bool> is_there(const ChunkFile& file) { return has_object(*folder_.store, folder_.chunk(file.hash)); }
 
   ChunkFile reused(ChunkFile file) {
     count(stats_.chunks_reused, stats_.reused, file);
     return file;
   }
 
-  Result<ChunkFile> named(ChunkFile file, const std::string& temporary, bool there) {
+  // Its name becomes durable together with all others, before the commit.
+  Result<ChunkFile> completed(ChunkFile file, Upload& upload, bool there) {
     const std::string path = folder_.chunk(file.hash);
-    if (!there) leaves(path);  // when it was there and damaged, an older checkpoint names it
-    TRY(folder_.store->rename(temporary, path));
+    if (!there) leaves(path);  // if it existed but was damaged, an older checkpoint names it
+    TRY(upload.complete_as(path, Precondition::always(), Durability::when_settled));
     count(stats_.chunks_written, stats_.written, file);
     return file;
-  }
-
-  // Nobody else writes to it: another thread or rank, or one of a save before that woke up late, may hold the same
-  // bytes.
-  std::string temporary_name(std::size_t number) {
-    std::string path = fmt::format("{}/{}-{}{}", folder_.chunks(), writer_, number, kTemporary);
-    leaves(path);
-    return path;
-  }
-
-  // Always a fresh file: a leftover of an earlier attempt may have failed to sync, and what such a file still holds in
-  // memory can be gone from the disk for good without a later sync saying so.
-  Status write_file(const std::string& path, const std::function<Status(WritableFile&)>& fill) {
-    TRY(folder_.store->remove(path));
-    auto file = TRY(folder_.store->create(path));
-    TRY(fill(*file));
-    TRY(file->sync());
-    return file->close();
   }
 
   void leaves(const std::string& path) {
@@ -185,7 +161,6 @@ class ChunkWriter {
   const Folder& folder_;
   const std::span<const TensorPart> parts_;
   const SaveOptions& options_;
-  const std::string& writer_;
   std::mutex mutex_;
   std::vector<std::string> leftovers_;
   WriteStats stats_;
@@ -219,7 +194,7 @@ Status check_part(const TensorPart& part) {
   return {};
 }
 
-// The entries of a fragment, and which one each part belongs to; several parts of one tensor share one.
+// Makes the entries of a fragment and returns the entry of each part; the parts of one tensor share an entry.
 Result<std::vector<std::size_t>> make_entries(std::span<const TensorPart> parts, Fragment& fragment) {
   std::vector<std::size_t> entries;
   std::map<std::string_view, std::size_t> seen;
@@ -242,7 +217,7 @@ Status write_all(ChunkWriter& writer, std::span<const TensorPart> parts, std::sp
   const std::vector<PackedChunk> packed = pack(parts, options.chunk_bytes);
   fragment.chunks.resize(packed.size());
   TRY(for_each_in_parallel(packed.size(), options.threads, [&](std::size_t c) -> Status {
-    fragment.chunks[c] = TRY(writer.write(packed[c], c));
+    fragment.chunks[c] = TRY(writer.write(packed[c]));
     return {};
   }));
   for (std::size_t c = 0; c < packed.size(); ++c) {
@@ -256,12 +231,10 @@ Status write_all(ChunkWriter& writer, std::span<const TensorPart> parts, std::sp
 
 }  // namespace
 
-Result<Fragment> write_chunks(const Folder& folder, std::span<const TensorPart> parts, const SaveOptions& options,
-                              const std::string& writer) {
+Result<Fragment> write_chunks(const Folder& folder, std::span<const TensorPart> parts, const SaveOptions& options) {
   Fragment fragment;
   const std::vector<std::size_t> entries = TRY(make_entries(parts, fragment));
-  TRY(prepare(folder));
-  ChunkWriter chunks(folder, parts, options, writer);
+  ChunkWriter chunks(folder, parts, options);
   auto written = write_all(chunks, parts, entries, options, fragment);
   if (!written) {
     chunks.abandon();

@@ -13,14 +13,14 @@ namespace {
 class Prepared : public PreparedCollective {
  public:
   CollectiveCall call;
-  MessageStamp stamp;  // but for sequence and step
+  MessageStamp stamp;  // without sequence and step
   std::uint32_t* sequence = nullptr;
   std::vector<CollectiveStep> steps;
-  // While it is under way:
+  // While it runs:
   bool underway = false;
-  bool exchanging = false;   // a step's messages have begun
-  std::size_t step = 0;      // that it has come to
-  std::uint32_t number = 0;  // of this run
+  bool exchanging = false;   // an exchange of the current step has begun
+  std::size_t step = 0;      // current step
+  std::uint32_t number = 0;  // sequence number of this run
   Bytes sent;
 };
 
@@ -31,13 +31,13 @@ class Transfer : public PreparedTransfer {
   std::int32_t peer = -1;
   std::byte* at = nullptr;
   Bytes bytes;
-  WorkCounters* counters = nullptr;  // while it is posted
+  WorkCounters* counters = nullptr;  // set while it is posted
   bool meets(const Transfer& other) const {
     return at < other.at + other.bytes.count() && other.at < at + bytes.count() && !(sends && other.sends);
   }
 };
 
-// Of what must be alike on all ranks of the group.
+// Hash of what must be equal on all ranks of the group.
 std::uint32_t shape_hash(const CollectiveCall& call) {
   const std::string text =
       fmt::format("{} {} {} {} {} {} {} {} {}", call.axis, call.parts, name_of(call.dtype), to_string(call.shape),
@@ -150,7 +150,7 @@ class Collectives : public Communicator {
     WorkCounters uncounted;
     Status done = finish(nullptr, uncounted);
     if (done.ok()) done = exchange_posted();
-    posted_.clear();  // whoever posted them may be gone after an error
+    posted_.clear();  // their owners may be gone after an error
     return done;
   }
 
@@ -168,7 +168,7 @@ class Collectives : public Communicator {
     return of_hosts(MessageStamp::kHostBroadcast);
   }
 
-  // Everyone hears of everyone.
+  // Each rank sends to every other.
   Status barrier() override {
     static constexpr std::byte kHere{1};
     out_.clear(), in_.clear();
@@ -207,7 +207,7 @@ class Collectives : public Communicator {
     return {};
   }
 
-  // Moves on with the first of those under way; true when it has ended.
+  // Advances the first running collective; true when it has ended.
   Result<bool> advance(Prepared& prepared, bool wait) {
     Result<bool> ended = play(prepared, wait);
     if (ended.ok() && !*ended) return false;
@@ -249,7 +249,7 @@ class Collectives : public Communicator {
     return true;
   }
 
-  // out_ and in_, after all that is under way.
+  // Exchanges out_ and in_, after all running collectives.
   Status of_hosts(int kind) {
     WorkCounters uncounted;
     TRY(finish(nullptr, uncounted));
@@ -258,19 +258,19 @@ class Collectives : public Communicator {
 
   Transport& transport_;
   const Mesh mesh_;
-  std::map<std::string, std::uint32_t> sequences_;  // by axes: one count a group
+  std::map<std::string, std::uint32_t> sequences_;  // by axes: one counter per group
   std::uint32_t host_sequence_ = 0;
   CollectiveObserver* observer_ = nullptr;
-  std::vector<Prepared*> underway_;  // in the order in which they were started; those before first_ have ended
+  std::vector<Prepared*> underway_;  // in start order; those before first_ have ended
   std::size_t first_ = 0;
-  Bytes uncounted_;  // sent, and in nobody's counters yet
+  Bytes uncounted_;  // sent, but not yet in any counters
   std::vector<Transfer*> posted_;
   std::size_t num_transfers_ = 0;
-  std::vector<Outgoing> sent_;  // of transfers
+  std::vector<Outgoing> sent_;  // for transfers
   std::vector<Incoming> received_;
-  std::vector<std::uint32_t> sent_to_, received_from_;  // transfers so far, by rank
-  ShapeNames names_;                                    // of transfers
-  std::vector<Outgoing> out_;                           // of hosts
+  std::vector<std::uint32_t> sent_to_, received_from_;  // number of transfers so far, by rank
+  ShapeNames names_;                                    // for transfers
+  std::vector<Outgoing> out_;                           // for host operations
   std::vector<Incoming> in_;
   std::vector<std::byte> tokens_;  // what barriers receive
 };

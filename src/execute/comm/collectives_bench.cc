@@ -1,13 +1,13 @@
-// all_reduce and all_gather of f32 among processes of this machine over shared memory and over TCP on the loopback
-// interface, beside Gloo's own algorithms over the same TCP, in turns.
+// Benchmark of all_reduce and all_gather of f32 between processes of this machine, over shared memory and over TCP on
+// loopback. Gloo's own algorithms over the same TCP run in alternation.
 //
 //   collectives_bench [ranks=2,4,8] [kinds=all_reduce,all_gather] [from=1024] [to=268435456] [rounds=7] [detail=0]
 //   [peers=1] [spin=MICROSECONDS]
 //
-// A round of one size runs each contestant once, several times over where it is short, between two barriers. What
-// counts is the lower quarter over the rounds at rank 0, of each contestant alike: a busy machine makes a run slow,
-// never fast. One that takes 4 s is not run again (Gloo's newer ring, of 8 ranks on 2 cores). A ratio is the time of
-// the fastest of Gloo's algorithms over ours. all_gather's size is that of the gathered whole.
+// A round of one size runs each contestant once (short ones several times) between two barriers. The result is the
+// lower quartile over the rounds at rank 0, for each contestant alike: a busy machine makes a run slow, never fast. A
+// contestant that takes 4 s is not run again (Gloo's newer ring, of 8 ranks on 2 cores). A ratio is the time of Gloo's
+// fastest algorithm over ours. The size of all_gather is that of the gathered result.
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
 #include <gloo/allreduce_halving_doubling.h>
@@ -48,7 +48,7 @@ struct Setting {
   std::int64_t from = 1 << 10, to = 256 << 20;
   int rounds = 7;
   bool detail = false;
-  bool peers = true;  // false: ours alone
+  bool peers = true;  // false: only ours
   Seconds spin = RingOptions().spin;
 };
 
@@ -78,14 +78,14 @@ Setting setting_of(int argc, char** argv) {
   return s;
 }
 
-// Who takes part: a name, and one run.
+// A contestant: a name and a function that runs it once.
 struct Contestant {
   std::string name;
   std::function<void()> run;
 };
 
 // Where ranks find each other.
-struct Meeting {
+struct RendezvousPoint {
   std::string place, folder;
   NetAddress rendezvous;
   RunToken token;
@@ -93,20 +93,20 @@ struct Meeting {
 
 class Rank {
  public:
-  Rank(std::int32_t rank, std::int32_t n, const Meeting& meeting, const Setting& setting)
+  Rank(std::int32_t rank, std::int32_t n, const RendezvousPoint& point, const Setting& setting)
       : detail_(setting.detail), gloo_(std::make_shared<gloo::rendezvous::Context>(rank, n)) {
-    segment_ = Segment::open(meeting.place, "bench").value();
+    segment_ = Segment::open(point.place, "bench").value();
     add(ring_transport(segment_, rank, {Seconds(60), setting.spin}).value());
-    RendezvousClient client = RendezvousClient::connect(meeting.rendezvous, meeting.token).value();
+    RendezvousClient client = RendezvousClient::connect(point.rendezvous, point.token).value();
     add(tcp_transport(client, rank, n).value());
     gloo::transport::tcp::attr attributes;
     attributes.hostname = "127.0.0.1";
-    gloo::rendezvous::FileStore store(meeting.folder);
+    gloo::rendezvous::FileStore store(point.folder);
     auto device = gloo::transport::tcp::CreateDevice(attributes);
     gloo_->connectFullMesh(store, device);
   }
 
-  // The lower quarter of each contestant's seconds, as rank 0 sees them.
+  // The lower quartile of each contestant's seconds, measured on rank 0.
   std::map<std::string, double> measure(const std::string& kind, std::int64_t bytes, int rounds, bool peers) {
     const auto elements = static_cast<std::size_t>(bytes / 4);
     x_.assign(elements, 1.0F);
@@ -117,7 +117,7 @@ class Rank {
     });
     std::map<std::string, std::vector<double>> times;
     std::map<std::string, int> repeats;
-    for (int round = -1; round < rounds; ++round) {  // the first is to warm up and to see how often to repeat
+    for (int round = -1; round < rounds; ++round) {  // the first warms up and sets the repeat count
       for (const Contestant& contestant : all) {
         if (dropped_.contains(kind + contestant.name)) continue;
         const double seconds = time(contestant, round < 0 ? 1 : repeats[contestant.name]);
@@ -146,7 +146,7 @@ class Rank {
   }
   Communicator& shm() { return *sides_.front().communicator; }
 
-  static constexpr double kHopeless = 4;  // seconds of one run: not run again at this size or a larger one
+  static constexpr double kHopeless = 4;  // seconds of one run; then not run again at this size or a larger one
 
   double time(const Contestant& contestant, int count) {
     if (!shm().barrier().ok()) std::abort();
@@ -178,7 +178,7 @@ class Rank {
     }
   }
 
-  // The usual one; with details the others too.
+  // The default algorithm; with details also the others.
   std::vector<CollectiveAlgorithm> ours() const {
     using enum CollectiveAlgorithm;
     return detail_ ? std::vector{direct, ring, recursive_halving_doubling} : std::vector{direct};
@@ -251,7 +251,7 @@ struct Ratios {
 
 // True when the targets are reached.
 bool print_kind(Rank& rank, bool speaks, const Setting& setting, const std::string& kind, std::int32_t n) {
-  Ratios tcp, shm, large;  // TCP and shared memory beside Gloo; shared memory beside TCP
+  Ratios tcp, shm, large;  // TCP and shared memory relative to Gloo; shared memory relative to TCP
   for (std::int64_t bytes = setting.from; bytes <= setting.to; bytes *= 4) {
     const bool is_large = bytes >= (16 << 20);
     const int rounds = is_large ? std::min(setting.rounds, 5) : setting.rounds;
@@ -291,7 +291,7 @@ int bench(const Setting& setting) {
     const auto segment = Segment::create(n, "bench").value();
     const RunToken token = RunToken::make().value();
     const auto rendezvous = RendezvousServer::start(token).value();
-    const Meeting meeting{segment->place(), folder, rendezvous->address(), token};
+    const RendezvousPoint point{segment->place(), folder, rendezvous->address(), token};
     std::vector<pid_t> children;
     for (std::int32_t r = 0; r < n; ++r) {
       const pid_t child = fork();
@@ -300,7 +300,7 @@ int bench(const Setting& setting) {
         continue;
       }
       alarm(600);
-      Rank rank(r, n, meeting, setting);
+      Rank rank(r, n, point, setting);
       bool reached = true;
       for (const std::string& kind : setting.kinds) reached &= print_kind(rank, r == 0, setting, kind, n);
       std::fflush(stdout);

@@ -1,5 +1,5 @@
-// Every kind × algorithm × number of ranks × dtype × dim against the definition in f64, on threads; and the law that
-// what the transport wrote is what the transfers say.
+// Every kind × algorithm × number of ranks × dtype × dim compared with the definition in f64, on threads; and the law
+// that the transport writes as many bytes as the transfers state.
 #include "execute/comm/collectives.h"
 
 #include <gtest/gtest.h>
@@ -73,8 +73,8 @@ TEST(Collectives, over_one_axis_and_over_several) {
   }
 }
 
-// Longer than a ring, so that every message goes in many pieces, at odd places. Unless SYSTOLE_TEST_LONG=1 each call on
-// one in four of the meshes and types: with either ring on two at least.
+// Messages longer than a ring travel in many pieces, at odd offsets. Unless SYSTOLE_TEST_LONG=1, each call runs on one
+// in four of the meshes and dtypes; each ring size still gets at least two.
 TEST(Collectives, messages_longer_than_their_rings) {
   const bool all = std::getenv("SYSTOLE_TEST_LONG") != nullptr;
   const DType dtypes[] = {DType::f32, DType::bf16};
@@ -109,7 +109,7 @@ TEST(Collectives, many_ranks) {
   }
 }
 
-// The sum of 8 bf16 in f64, rounded once: what a sum that is rounded on the way misses.
+// The sum of 8 bf16 equals the f64 sum rounded once; a sum that rounds at each step differs.
 TEST(Collectives, sums_of_bf16_are_rounded_once) {
   const Mesh mesh = Mesh::parse("data=8").value();
   const CollectiveCall call{CollectiveKind::all_reduce, "data", 8, DType::bf16, {4096}};
@@ -117,7 +117,7 @@ TEST(Collectives, sums_of_bf16_are_rounded_once) {
     return rounded(DType::bf16, std::sin(static_cast<double>(i * 8 + rank)) * (1 + static_cast<double>(i % 5)));
   };
   Bits want(4096 * 2);
-  std::int64_t unlike = 0;  // to the sum that rounds each time
+  std::int64_t unlike = 0;  // differs from the sum that rounds at each step
   for (std::int64_t i = 0; i < 4096; ++i) {
     double sum = 0, rough = 0;
     for (std::int64_t r = 0; r < 8; ++r) sum += value(r, i), rough = rounded(DType::bf16, rough + value(r, i));
@@ -145,14 +145,14 @@ TEST(Collectives, algorithms_that_round_twice_are_refused) {
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().kind, ErrorKind::unsupported);
     EXPECT_NE(refused.error().hint.find("direct"), std::string::npos);
-    call.maximum = true;  // is exact
+    call.maximum = true;  // max is exact
     EXPECT_TRUE(communicator.prepare(call, x.data(), x.data(), nullptr).ok());
     call.axis = "dta";
     EXPECT_EQ(communicator.prepare(call, x.data(), x.data(), nullptr).error().kind, ErrorKind::not_found);
   });
 }
 
-// All ranks hold the same bits, at every run: the order of a sum does not depend on who came first.
+// All ranks hold the same bits in every run: the order of a sum does not depend on arrival order.
 TEST(Collectives, a_sum_is_the_same_bits_everywhere_and_always) {
   const Mesh mesh = Mesh::parse("data=5").value();
   for (const CollectiveAlgorithm algorithm : algorithms_of(CollectiveKind::all_reduce)) {
@@ -174,7 +174,7 @@ TEST(Collectives, a_sum_is_the_same_bits_everywhere_and_always) {
   }
 }
 
-// Writes every message twice, the second time to nobody's use.
+// Writes every message twice; the second copy is useless.
 class SendsTwice : public Transport {
  public:
   explicit SendsTwice(Transport& once) : once_(once) {}
@@ -237,7 +237,7 @@ TEST(Collectives, many_at_once_beside_other_work_are_as_defined) {
     }
   }
   expect_defined_beside_others(calls, mesh, ranks_over_loopback());
-  if (std::getenv("SYSTOLE_TEST_LONG") == nullptr) {  // some of them
+  if (std::getenv("SYSTOLE_TEST_LONG") == nullptr) {  // one in five
     std::vector<CollectiveCall> some;
     for (std::size_t i = 0; i < calls.size(); i += 5) some.push_back(calls[i]);
     calls = std::move(some);
@@ -245,7 +245,7 @@ TEST(Collectives, many_at_once_beside_other_work_are_as_defined) {
   expect_defined_beside_others(calls, mesh, ranks_over_loopback(256));
 }
 
-// One computes on and never looks: the other is told who, within the patience of its wait.
+// One rank computes and never progresses. The other names it, within the patience of its wait.
 TEST(Collectives, a_rank_lost_beside_other_work_is_named) {
   const Mesh mesh = Mesh::parse("data=2").value();
   const auto transports = loopback(2, {Seconds(0.3)}).value();
@@ -266,14 +266,18 @@ TEST(Collectives, a_rank_lost_beside_other_work_is_named) {
   EXPECT_NE(waited.error().message.find("for rank 1"), std::string::npos) << waited.error().message;
   EXPECT_NE(waited.error().message.find("all_gather #0"), std::string::npos) << waited.error().message;
   EXPECT_GT(counters.bytes_sent, 0);
-  // And the other hears of it where it looks.
+  // The other rank gets the error at its next progress().
   EXPECT_FALSE(second->progress().ok());
 }
 
 TEST(Collectives, an_observer_is_told_of_each_run) {
   struct Told : CollectiveObserver {
-    void begin(const SeenCollective& seen) override { text += fmt::format("{} {}", seen.call->axis, seen.sequence); }
-    void end(const SeenCollective&, bool ok, Bytes sent) override { text += fmt::format(" {} {}; ", ok, sent.count()); }
+    void begin(const ObservedCollective& seen) override {
+      text += fmt::format("{} {}", seen.call->axis, seen.sequence);
+    }
+    void end(const ObservedCollective&, bool ok, Bytes sent) override {
+      text += fmt::format(" {} {}; ", ok, sent.count());
+    }
     std::string text;
   };
   const Mesh mesh = Mesh::parse("data=2 model=2").value();
@@ -314,7 +318,7 @@ TEST(Collectives, a_mesh_of_another_size_is_refused) {
   EXPECT_NE(refused.error().message.find("2 ranks for the 4 devices"), std::string::npos);
 }
 
-// What is sent tells what it is: of two messages as long as each other the wrong one is refused, by both names.
+// A transfer carries its identity: a wrong one of the same length is refused, and both are named.
 TEST(Collectives, transfers_that_are_mixed_up_are_named) {
   const Mesh mesh = Mesh::parse("pipe=2").value();
   const auto call = [](bool sends, const char* value, int microbatch) {
@@ -348,7 +352,7 @@ TEST(Collectives, transfers_that_are_mixed_up_are_named) {
   }
 }
 
-// After an error nothing is kept of transfers, which their owners may then destroy.
+// After an error the communicator keeps no transfers, so their owners may destroy them.
 TEST(Collectives, transfers_that_failed_are_let_go) {
   const Mesh mesh = Mesh::parse("pipe=2").value();
   on_ranks(mesh, kLoopback, [&](std::int32_t rank, Communicator& communicator, Transport&) {
@@ -363,7 +367,7 @@ TEST(Collectives, transfers_that_failed_are_let_go) {
       communicator.abort("enough");
       EXPECT_FALSE(communicator.finish_transfers().ok());
     }
-    EXPECT_TRUE(communicator.finish_transfers().ok());  // there are none
+    EXPECT_TRUE(communicator.finish_transfers().ok());  // none is posted
   });
 }
 

@@ -1,14 +1,14 @@
-// Collective nodes of a Program on the devices that run them: the same bits on reference and cpu, the bytes that the
-// plan states, scratch from the arena.
+// Collective nodes of a Program on the devices that run them: reference and cpu give the same bits, the bytes sent are
+// those of the plan, and scratch comes from the arena.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <functional>
 #include <thread>
 
-#include "describe/graph/collectives_of.h"
-#include "describe/graph/ops/ops.h"
-#include "describe/graph/partition/builder.h"
+#include "describe/ops/ops.h"
+#include "describe/partition/builder.h"
+#include "describe/program/collectives_of.h"
 #include "execute/backends/reference/reference.h"
 #include "execute/comm/collectives.h"
 #include "execute/comm/ring_transport.h"
@@ -35,7 +35,7 @@ std::vector<std::pair<const char*, Make>> devices() {
   return all;
 }
 
-// Sums, gathers, scatters and exchanges x in f32 and bf16, along dims that are not outermost.
+// Sums, gathers, scatters and exchanges of x in f32 and bf16, along dims that are not outermost.
 Graph some_of_each(std::int64_t parts) {
   Graph g("some");
   const Value x = g.input("x", Type(DType::f32, {parts * 2, 5, parts}));
@@ -151,7 +151,7 @@ TEST(DeviceCollectives, of_many_parts_need_others_and_of_one_part_nobody) {
   }
 }
 
-// Four layers of x ← tanh(x·w), w stored in parts, and what each gives to w as a part of the sum.
+// Four layers of x ← tanh(x·w), with w sharded and its partial sums reduce-scattered (ZeRO-3).
 Graph stored_in_parts(std::int64_t parts) {
   Graph body("layer");
   const Value x = body.input("x", Type(DType::f32, {6, 12})), w = body.input("w", Type(DType::f32, {12 / parts, 12}));
@@ -228,7 +228,7 @@ TEST(DeviceCollectives, beside_other_work_are_the_same_bits_and_bytes) {
   }
 }
 
-// What the transport says ends the run, with its words.
+// An error of the transport ends the run, with its message.
 TEST(DeviceCollectives, an_error_of_the_transport_ends_the_run) {
   for (const auto& [name, make] : devices()) {
     const Mesh mesh = Mesh::parse("data=2").value();

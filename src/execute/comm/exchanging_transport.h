@@ -1,9 +1,9 @@
 #pragma once
-// What transports that move an exchange on piece by piece have in common: which exchange is under way, how far each of
-// its messages is, and that messages between two ranks go one after the other. How bytes move, and how to wait for
-// them, is the transport's own.
+// Base of transports that move an exchange piece by piece. It tracks the current exchange and the progress of each
+// message, and keeps messages between two ranks in order. The subclass moves the bytes and waits for them.
 //
-// Peer: `bool blocked`, that a message before this one has not ended. Progress: `bool done`, that the message has.
+// Peer has `bool blocked`: an earlier message to or from it has not ended. Progress has `bool done`: the message has
+// ended.
 
 #include <optional>
 #include <vector>
@@ -45,13 +45,13 @@ class ExchangingTransport : public Transport {
  protected:
   explicit ExchangingTransport(std::int32_t rank) : rank_(rank) {}
 
-  virtual Result<bool> play() = 0;                                    // until the exchange has ended
-  virtual Result<bool> look() = 0;                                    // what can be done now; whether it has ended
-  virtual void tell(const Error& why) = 0;                            // the peers, that it failed
-  virtual Result<bool> write(const Outgoing&, Progress&, Peer&) = 0;  // as much as there is room for; whether any
-  virtual Result<bool> take(const Incoming&, Progress&, Peer&) = 0;   // as much as has come; whether any
+  virtual Result<bool> play() = 0;          // runs until the exchange has ended
+  virtual Result<bool> look() = 0;          // does what is possible now; true if the exchange has ended
+  virtual void tell(const Error& why) = 0;  // tells the peers that it failed
+  virtual Result<bool> write(const Outgoing&, Progress&, Peer&) = 0;  // as much as there is room for; true if any
+  virtual Result<bool> take(const Incoming&, Progress&, Peer&) = 0;   // as much as has arrived; true if any
 
-  // Writes and takes what can be written and taken now; whether that was anything.
+  // Writes and takes what is possible now; true if that was anything.
   Result<bool> pass() {
     bool any = false;
     for (Peer& peer : peers_) peer.blocked = false;
@@ -73,13 +73,13 @@ class ExchangingTransport : public Transport {
     return any;
   }
 
-  // Whether incoming message i may begin.
+  // True if incoming message i may begin.
   bool ready(std::size_t i) const {
     const int after = exchange_.in[i].after;
     return after < 0 || taken_[static_cast<std::size_t>(after)].done;
   }
 
-  // A rank without which this exchange cannot end; -1: there is none.
+  // A rank that this exchange waits for; -1: none.
   std::int32_t first_awaited() const {
     for (std::size_t i = 0; i < taken_.size(); ++i) {
       if (!taken_[i].done && ready(i)) return exchange_.in[i].from;
@@ -90,7 +90,7 @@ class ExchangingTransport : public Transport {
     return -1;
   }
 
-  // For who watches this rank: it waits for `peer`, -1: for nobody. Whether that is news.
+  // Reports to the observer that this rank waits for `peer`; -1: for nobody. True if that is a change.
   bool await(std::int32_t peer) {
     if (peer == awaited_) return false;
     awaited_ = peer;
@@ -106,9 +106,9 @@ class ExchangingTransport : public Transport {
 
   const std::int32_t rank_;
   std::vector<Peer> peers_;             // by rank
-  Exchange exchange_;                   // that was begun
-  std::size_t left_ = 0;                // messages of it that have not ended
-  std::vector<Progress> sent_, taken_;  // as long as the longest exchange so far
+  Exchange exchange_;                   // the current or last exchange
+  std::size_t left_ = 0;                // number of its messages that have not ended
+  std::vector<Progress> sent_, taken_;  // per message of the exchange
   std::int64_t written_ = 0;
 
  private:

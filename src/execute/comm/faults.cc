@@ -16,7 +16,7 @@ class FaultyTransport final : public Transport {
   Bytes bytes_written() const override { return inner_.bytes_written(); }
   void observe(WaitObserver* observer) override { inner_.observe(observer); }
 
-  // A message of a slow link is under way for a while before anybody sees it.
+  // On a slow link a message is delayed before anyone sees it.
   Result<bool> advance(bool wait) override {
     if (!held_) return inner_.advance(wait);
     const Seconds left = due_ - clock_.now();
@@ -87,7 +87,7 @@ class FaultyCommunicator final : public Communicator {
   void abort(const std::string& why) override { inner_.abort(why); }
 
  private:
-  // One of another kind or shape, else the same.
+  // A collective of another kind or shape; the same if there is none.
   PreparedCollective& another(PreparedCollective& collective) const {
     for (const auto& [mine, call] : prepared_) {
       if (mine != &collective) continue;

@@ -11,7 +11,7 @@
 namespace systole {
 namespace {
 
-// 'T' stopped, 'Z' ended; 0 when it cannot be told.
+// 'T': stopped, 'Z': ended; 0: unknown.
 char process_state(std::int32_t pid) {
   std::ifstream stat(fmt::format("/proc/{}/stat", pid));
   const std::string text((std::istreambuf_iterator<char>(stat)), {});

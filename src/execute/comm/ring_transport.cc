@@ -18,21 +18,22 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 using Instant = SteadyClock::time_point;
 
-constexpr std::int64_t kPiece = 64 << 10;  // published at once; half of a core's L2 holds several
-constexpr Seconds kSlice{0.1};             // between looks at whether the others live
+constexpr std::int64_t kPiece = 64 << 10;  // bytes published at a time; half of a core's L2 holds several
+constexpr Seconds kSlice{0.1};             // between liveness checks of the peers
 
 std::int64_t filled_up(std::int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 Seconds since(Instant then) { return Seconds(std::chrono::duration<double>(SteadyClock::now() - then).count()); }
 
-// One of the others, as far as the rings to and from it are known.
+// Local view of the two rings shared with a peer.
 struct RingPeer {
-  // Of the ring to it: what we have written and what we know it has read. Of the ring from it: the other way round.
+  // written, known_read: ring to the peer; read, known_written, told_read: ring from the peer. The known_ counts are
+  // the peer's words as last read; told_read is what we last published.
   std::int64_t written = 0, known_read = 0;
   std::int64_t read = 0, known_written = 0, told_read = 0;
-  bool empty() const { return known_written == read; }  // as far as we know
+  bool empty() const { return known_written == read; }  // by the last known count
   bool blocked = false;
 };
-// How far a message is. -1: its header has not passed.
+// Progress of a message. -1: its header has not passed.
 struct RingProgress {
   std::int64_t at = -1;
   bool done = false;
@@ -79,7 +80,7 @@ class RingTransport final : public ExchangingTransport<RingPeer, RingProgress> {
       }
       if (segment_->ended()) return segment_->ending();
       if (since(moved) < spin_) {
-        sched_yield();  // the one we wait for may be on this core
+        sched_yield();  // the awaited rank may need this core
         continue;
       }
       TRY(rest(moved));
@@ -92,7 +93,7 @@ class RingTransport final : public ExchangingTransport<RingPeer, RingProgress> {
     return left_ == 0;
   }
 
-  // As much of the message as there is room for; true when some of it was written.
+  // Writes as much of the message as there is room for; true if any.
   Result<bool> write(const Outgoing& message, Progress& progress, Peer& peer) override {
     const std::int64_t size = segment_->ring_bytes(), bytes = message.bytes.count();
     RingBlock& ring = segment_->ring(rank_, message.to);
@@ -164,7 +165,7 @@ class RingTransport final : public ExchangingTransport<RingPeer, RingProgress> {
     }
   }
 
-  // Takes in what the other side counts. What cannot be is no count of an honest peer.
+  // Reads the peer's count. A count outside [least, most] cannot come from an honest peer.
   Status learn(std::int64_t& known, const std::atomic<std::uint64_t>& word, std::int64_t least, std::int64_t most,
                std::int32_t peer) {
     const auto now = static_cast<std::int64_t>(word.load());
@@ -187,7 +188,7 @@ class RingTransport final : public ExchangingTransport<RingPeer, RingProgress> {
     if (much && segment_->rank(to).asleep.load() > 0) segment_->wake(to);
   }
 
-  // The count is a line that the sender must fetch: only now and then, and whenever it waits.
+  // Publishing the count costs the sender a cache miss, so it is done only now and then, and before waiting.
   void tell_sender(RingBlock& ring, Peer& peer, std::int32_t from) {
     if (peer.read - peer.told_read >= segment_->ring_bytes() / 4 || peer.empty()) {
       ring.read.store(static_cast<std::uint64_t>(peer.read));
@@ -196,12 +197,13 @@ class RingTransport final : public ExchangingTransport<RingPeer, RingProgress> {
     }
   }
 
-  // Nothing can be done now: sleeps until something can, looks after the others, and says who keeps us waiting.
+  // Called when nothing is possible now: sleeps until something is, checks the peers, and reports the rank it waits
+  // for.
   Status rest(Instant moved) {
     const Exchange& e = exchange_;
     RankBlock& mine = segment_->rank(rank_);
     std::int32_t rings = 0;
-    bool stir = false;  // something came while we lay down
+    bool stir = false;  // something arrived while we prepared to sleep
     Status known;
     const auto each = [&](const auto& visit) {
       for (Peer& peer : peers_) peer.blocked = false;
@@ -215,7 +217,7 @@ class RingTransport final : public ExchangingTransport<RingPeer, RingProgress> {
     each([&](std::int32_t from, Peer& peer, std::size_t i) {
       if (known.ok()) known = learn_written(peer, from);
       if (!peer.empty())
-        stir |= ready(i);  // one that must wait for its turn does not keep us up
+        stir |= ready(i);  // a message that must wait for another keeps nobody awake
       else
         ++rings;
     });
@@ -245,7 +247,7 @@ class RingTransport final : public ExchangingTransport<RingPeer, RingProgress> {
     return {};
   }
 
-  // Stays said until something moves, and after an error: others look at it when they look for the cause.
+  // Kept until something moves, and after an error: peers read it when they look for the cause.
   void say_awaited(std::int32_t r) {
     if (await(r)) segment_->rank(rank_).waits_for.store(r);
   }
@@ -260,7 +262,7 @@ class RingTransport final : public ExchangingTransport<RingPeer, RingProgress> {
 
   bool needs(std::int32_t r) {
     const Exchange& e = exchange_;
-    // Its last words may still lie in the ring.
+    // Its last messages may still be in the ring.
     const bool silent = static_cast<std::int64_t>(segment_->ring(r, rank_).written.load()) == peer_of(r).read;
     for (std::size_t i = 0; i < e.in.size(); ++i) {
       if (e.in[i].from == r && !taken_[i].done && silent) return true;

@@ -1,9 +1,9 @@
 #pragma once
-// The transport over a Segment: each message is copied into the ring of its pair and taken straight out of it. Ranks
+// The transport over a Segment: a message is copied into the ring of its pair, and consumed directly from there. Ranks
 // are processes of one host (shm) or threads of one process (loopback); nothing else differs.
 //
-// A peer that is needed and has ended or left is named at once; one that is there and does not move for the length of
-// the patience is named with what it does, and if it itself waits for another rank, that one is (peer_watch.h).
+// An error names a needed peer at once if it has ended or left. A peer that is present but does not move for the length
+// of the patience is named with what it does; if it waits for another rank itself, that rank is named (peer_watch.h).
 
 #include <memory>
 #include <optional>
@@ -16,18 +16,18 @@ namespace systole {
 
 struct RingOptions {
   Seconds patience{60};
-  // How long to look again and again before sleeping, giving the core away each time: short waits, among them those for
-  // a rank on the same core, cost no sleep and no waking.
+  // How long to poll before sleeping, yielding the core each time. So short waits, also for a rank on the same core,
+  // need no sleep and no wake-up.
   Seconds spin{50e-6};
 };
 
-// Takes the place of `rank` in the segment. Errors: invalid when the segment has no such rank; busy when somebody has
-// that place, or had it: a rank comes once.
+// Joins the segment as `rank`.
+// Errors: invalid if the segment has no such rank; busy if that rank has joined before: a rank joins once.
 Result<std::unique_ptr<Transport>> ring_transport(std::shared_ptr<Segment> segment, std::int32_t rank,
                                                   const RingOptions& options = {});
 
-// One transport for each of the threads that are to be ranks; rank i is the i-th. Rings of the usual size, or of
-// `ring_bytes`, a power of two. Errors: io.
+// One transport per rank, for threads of this process. Rings of the default size, or of `ring_bytes`, a power of two.
+// Errors: io.
 Result<std::vector<std::unique_ptr<Transport>>> loopback(std::int32_t num_ranks, const RingOptions& options = {},
                                                          std::optional<std::int64_t> ring_bytes = {});
 

@@ -32,7 +32,7 @@ std::int64_t bytes_of(std::int32_t num_ranks, std::int64_t ring_bytes) {
 }
 
 void write_header(std::byte* data, std::int32_t num_ranks, std::int64_t ring_bytes, std::uint64_t token) {
-  auto* header = new (data) SegmentHeader;  // the rest of the mapping is zero, which is where all words begin
+  auto* header = new (data) SegmentHeader;  // the rest of the mapping is zero: the initial value of all words
   header->num_ranks = static_cast<std::uint32_t>(num_ranks);
   header->ring_bytes = static_cast<std::uint64_t>(ring_bytes);
   header->bytes = static_cast<std::uint64_t>(bytes_of(num_ranks, ring_bytes));
@@ -52,7 +52,7 @@ long futex(std::atomic<std::int32_t>& word, int operation, bool of_process, std:
 }  // namespace
 
 std::int64_t ring_bytes_among(std::int32_t num_ranks) {
-  constexpr std::int64_t kLargest = 512 << 10, kSmallest = 16 << 10, kAll = 1 << 20;  // what one rank's rings hold
+  constexpr std::int64_t kLargest = 512 << 10, kSmallest = 16 << 10, kAll = 1 << 20;  // kAll: total of one rank's rings
   const auto share = static_cast<std::uint64_t>(kAll / std::max(1, num_ranks - 1));
   return std::clamp(static_cast<std::int64_t>(std::bit_floor(share)), kSmallest, kLargest);
 }
@@ -82,7 +82,7 @@ Result<std::shared_ptr<Segment>> Segment::create(std::int32_t num_ranks, const s
   if (fd.get() < 0) return os_error(errno, "make memory to share between ranks");
   const std::int64_t bytes = segment_bytes(num_ranks).count();
   if (ftruncate(fd.get(), bytes) != 0) return os_error(errno, "size the memory to share between ranks");
-  // Nobody can cut it short under the others' feet.
+  // Sealed so that nobody can truncate it while others have it mapped.
   if (fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return os_error(errno, "seal the memory to share between ranks");
   void* data = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
@@ -96,7 +96,7 @@ Result<std::shared_ptr<Segment>> Segment::open(const std::string& place, const s
   Fd fd(::open(place.c_str(), O_RDWR | O_CLOEXEC));
   if (fd.get() < 0) return os_error(errno, "open the memory shared between ranks", place);
   struct stat info {};
-  if (fstat(fd.get(), &info) != 0) return os_error(errno, "look at", place);
+  if (fstat(fd.get(), &info) != 0) return os_read_error(errno, "look at", place);
   const auto no_segment = [&](std::string why) {
     return error(ErrorKind::corrupt, "'{}' is no memory shared between ranks: {}", place, why);
   };
@@ -115,7 +115,7 @@ Result<std::shared_ptr<Segment>> Segment::open(const std::string& place, const s
                     header->ring_bytes == static_cast<std::uint64_t>(ring_bytes_among(ranks)) &&
                     header->bytes == static_cast<std::uint64_t>(segment_bytes(ranks).count()) &&
                     info.st_size == segment_bytes(ranks).count();
-  // Owns the mapping from here on.
+  // The segment owns the mapping from here on.
   std::shared_ptr<Segment> segment(
       new Segment(static_cast<std::byte*>(data), info.st_size, ranks, ring_bytes_among(ranks), std::move(fd)));
   if (!fits) return no_segment("its header is not of this version, or its sizes do not agree");
@@ -150,7 +150,8 @@ void Segment::end(const Error& error) {
   SegmentHeader& h = header();
   std::uint32_t not_yet = 0;
   if (!h.ending.compare_exchange_strong(not_yet, 1)) return;
-  h.kind = static_cast<std::uint32_t>(error.kind);
+  h.kind = static_cast<std::uint16_t>(error.kind);
+  h.code = static_cast<std::uint16_t>(error.code);
   const std::size_t length = std::min(error.message.size(), sizeof h.why - 1);
   std::memcpy(h.why, error.message.data(), length);
   h.why[length] = '\0';
@@ -163,9 +164,10 @@ Error Segment::ending() const {
   if (h.ending.load() != 2) return error(ErrorKind::io, "another rank gave up");
   char why[sizeof h.why];
   std::memcpy(why, h.why, sizeof why);
-  why[sizeof why - 1] = '\0';  // whoever wrote it
-  const bool known = h.kind <= static_cast<std::uint32_t>(ErrorKind::internal);
-  return Error{known ? static_cast<ErrorKind>(h.kind) : ErrorKind::io, why, {}, {}, {}};
+  why[sizeof why - 1] = '\0';  // the writer is not trusted
+  const bool known = h.kind <= static_cast<std::uint16_t>(ErrorKind::internal);
+  return error(known ? static_cast<ErrorKind>(h.kind) : ErrorKind::io, "{}", why)
+      .coded(error_code_of(h.code).value_or(ErrorCode::none));
 }
 
 void Segment::wake(std::int32_t r) {

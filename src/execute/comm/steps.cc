@@ -10,7 +10,7 @@
 namespace systole {
 namespace {
 
-// Rows of bytes: a part of a tensor along one dim.
+// Rows of bytes: a slice of a tensor along one dim.
 template <typename Byte>
 struct Rows {
   Byte* data = nullptr;
@@ -66,7 +66,7 @@ class Builder {
         transfers_(std::move(transfers)),
         combine_(combine_of(call.dtype, call.maximum)) {
     for (const Transfer& t : transfers_) last_ = std::max(last_, t.step);
-    steps_.resize(static_cast<std::size_t>(last_) + 2);  // and one at the end, for what is left to do at home
+    steps_.resize(static_cast<std::size_t>(last_) + 2);  // plus one at the end, for remaining local work
     for (std::size_t s = 0; s < steps_.size(); ++s) steps_[s].number = static_cast<int>(s);
   }
 
@@ -89,7 +89,7 @@ class Builder {
   }
 
  private:
-  // Calls `send(transfer, step)` for what this rank sends, `receive` for what it gets.
+  // Calls `send(transfer, step)` for each transfer that this rank sends, `receive` for each it receives.
   template <typename Send, typename Receive>
   void each(const Send& send, const Receive& receive) {
     for (const Transfer& t : transfers_) {
@@ -101,11 +101,11 @@ class Builder {
   CollectiveStep& first() { return steps_.front(); }
   CollectiveStep& end() { return steps_.back(); }
   bool direct() const { return call_.algorithm == CollectiveAlgorithm::direct; }
-  std::int64_t chunk_at(Bytes offset) const {  // where all chunks have one size
+  std::int64_t chunk_at(Bytes offset) const {  // if all chunks have one size
     return offset.count() / (collective_.bytes.count() / call_.parts);
   }
 
-  // One run of bytes. What `direct` adds to is its own chunk only, and it sends the operand as it is.
+  // Contiguous bytes. `direct` adds to its own chunk only and sends the operand unchanged.
   void all_reduce() {
     const std::byte* from = places_.from;
     std::byte* into = places_.into;
@@ -147,7 +147,7 @@ class Builder {
           });
       return;
     }
-    // What passes through is added to on the way: in a copy, part after part.
+    // Chunks that pass through are added to on the way: in a copy of the operand.
     std::byte* whole = places_.workspace;
     for (std::int64_t i = 0; i < call_.parts; ++i)
       first().before.push_back(copy(operand_part(i), run(whole + i * part, part)));
@@ -195,7 +195,7 @@ class Builder {
          [&](const Transfer& t, CollectiveStep& step) { step.in.push_back(incoming(rank(t.from), place(t.from))); });
   }
 
-  // Messages past what is held: the operand goes, and the result comes into its own place.
+  // No intermediate copy: the operand is sent, and the result arrives in its own place.
   void collective_permute() {
     const std::int64_t bytes = collective_.bytes.count();
     if (bytes == 0) return;
@@ -207,7 +207,7 @@ class Builder {
          });
   }
 
-  // bf16 and f16, by `direct`: each part comes to its owner as it is and is added in f32; the sum is rounded once.
+  // bf16 and f16, by `direct`: each part is sent to its owner as it is and added in f32; the sum is rounded once.
   void widened_sum() {
     const WidenedSum sum = widened_sum_of(call_.dtype);
     const bool gathers = call_.kind == CollectiveKind::all_reduce;
@@ -246,7 +246,7 @@ class Builder {
     });
   }
 
-  // Messages that are added into one place are added in the order of the list.
+  // Messages that are added into one place are added in list order.
   static void in_turn(CollectiveStep& step) {
     std::map<const std::byte*, int> last;
     for (int i = 0; i < static_cast<int>(step.in.size()); ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// A collective as one rank plays it: a list of steps, each with what it does at home first, and then one exchange.
+// A collective as one rank runs it: a list of steps. Each step is local work followed by one exchange.
 
 #include <functional>
 #include <vector>
@@ -10,8 +10,8 @@
 namespace systole {
 
 struct CollectiveStep {
-  int number = 0;                             // of the algorithm, which the stamp carries
-  std::vector<std::function<void()>> before;  // copies and conversions at home, in order
+  int number = 0;                             // the algorithm's step; carried in the stamp
+  std::vector<std::function<void()>> before;  // local copies and conversions, in order
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
 };
@@ -23,8 +23,8 @@ struct CollectivePlaces {
   std::byte* workspace = nullptr;
 };
 
-// For the rank at place `me` of `group` (ranks of the transport, in the group's order). The last step may have no
-// messages, only work at home.
+// The steps of rank `me` of `group` (ranks of the transport, in the group's order). The last step may have local work
+// only.
 // Errors: as Communicator::prepare.
 Result<std::vector<CollectiveStep>> steps_of(const CollectiveCall& call, const Collective& collective,
                                              const std::vector<std::int64_t>& group, std::int64_t me,

@@ -5,7 +5,7 @@
 namespace systole {
 namespace {
 
-// Integers are added as unsigned ones: wrapping is defined there.
+// Integers are added as unsigned, where wrapping is defined.
 template <typename T>
 using Adds = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
 
@@ -39,7 +39,7 @@ void maximum_of_bf16(std::byte* into, const std::byte* piece, std::int64_t eleme
   }
 }
 
-// For the types that no fast backend computes with: element by element through double, which holds each value.
+// For types that no fast backend computes with: element by element in double, which holds each value exactly.
 template <DType kType>
 void maximum_by_element(std::byte* into, const std::byte* piece, std::int64_t elements) {
   for (std::int64_t i = 0; i < elements; ++i)

@@ -23,7 +23,7 @@ const std::vector<double> kValues{0,
                                   -std::numeric_limits<double>::infinity(),
                                   std::numeric_limits<double>::quiet_NaN()};
 
-// Each pair of values, at every length up to past a few vectors.
+// Each pair of values, at every length up to a few vectors and more.
 TEST(Sums, each_pair_of_values_in_each_type) {
   for (int d = 0; d < kNumDTypes; ++d) {
     const auto dtype = static_cast<DType>(d);
@@ -43,7 +43,7 @@ TEST(Sums, each_pair_of_values_in_each_type) {
           const double x = load(dtype, before.data(), i), y = load(dtype, b.data(), i), got = load(dtype, a.data(), i);
           double want = x + y;
           if (maximum) want = std::isnan(x) || std::isnan(y) ? std::nan("") : std::max(x, y);
-          if (!is_float(dtype) && !maximum && std::abs(x) + std::abs(y) > 100) continue;  // wraps: below
+          if (!is_float(dtype) && !maximum && std::abs(x) + std::abs(y) > 100) continue;  // wraps; tested below
           if (is_float(dtype)) want = rounded(dtype, want);
           ASSERT_TRUE(got == want || (std::isnan(got) && std::isnan(want)))
               << name_of(dtype) << " " << x << " and " << y << ": " << got;
@@ -58,7 +58,7 @@ TEST(Sums, integers_wrap) {
   const std::int32_t b = 2;
   combine_of(DType::i32, false)(reinterpret_cast<std::byte*>(&a), reinterpret_cast<const std::byte*>(&b), 1);
   EXPECT_EQ(a, std::numeric_limits<std::int32_t>::min() + 1);
-  std::int64_t large = (std::int64_t{1} << 53) + 1;  // which double does not hold
+  std::int64_t large = (std::int64_t{1} << 53) + 1;  // not exact in double
   const std::int64_t one = 1;
   combine_of(DType::i64, false)(reinterpret_cast<std::byte*>(&large), reinterpret_cast<const std::byte*>(&one), 1);
   EXPECT_EQ(large, (std::int64_t{1} << 53) + 2);

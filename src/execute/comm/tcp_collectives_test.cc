@@ -10,7 +10,7 @@ namespace {
 class TcpCollectives : public testing::TestWithParam<bool> {
  protected:
   MakeRanks over_tcp() {
-    return [this](std::int32_t n) { return ranks_.meet(n, Seconds(20.0)); };
+    return [this](std::int32_t n) { return ranks_.connect(n, Seconds(20.0)); };
   }
 
  private:

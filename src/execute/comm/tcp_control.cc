@@ -19,7 +19,7 @@ TcpControl::TcpControl(std::vector<NetStream> links, std::int32_t rank) : rank_(
   for (NetStream& stream : links) links_.push_back({std::move(stream), {}, -1, false, false});
 }
 
-// A record is far smaller than a socket's buffer; a peer that has read none for so long hears nothing more.
+// A record is far smaller than a socket buffer. A peer that has not read for that long gets no more records.
 void TcpControl::tell(std::uint32_t kind, std::uint32_t number, const std::string& text) {
   const std::array<std::uint32_t, 3> head{kind, number, static_cast<std::uint32_t>(std::min(text.size(), kLongest))};
   std::string record(kHead, '\0');
@@ -36,7 +36,7 @@ void TcpControl::tell_error(const Error& error) {
   const std::lock_guard lock(speaking_);
   if (told_error_) return;
   told_error_ = true;
-  tell(1 + static_cast<std::uint32_t>(error.kind), 0, error.message);
+  tell(1 + static_cast<std::uint32_t>(error.kind), static_cast<std::uint32_t>(error.code), error.message);
 }
 
 void TcpControl::tell_waiting(std::int32_t peer) {
@@ -54,7 +54,7 @@ std::optional<Error> TcpControl::take_record(std::int32_t peer, Link& link) {
     link.waits_for = waits >= 0 && waits < static_cast<std::int32_t>(links_.size()) ? waits : -1;
     return std::nullopt;
   }
-  return Error{static_cast<ErrorKind>(head[0] - 1), text, {}, {}, {}};
+  return error(static_cast<ErrorKind>(head[0] - 1), "{}", text).coded(error_code_of(head[1]).value_or(ErrorCode::none));
 }
 
 std::optional<Error> TcpControl::hear(std::int32_t peer) {
@@ -94,7 +94,7 @@ std::optional<Error> TcpControl::listen() {
 }
 
 std::optional<Error> TcpControl::last_words(std::int32_t peer) {
-  // Told before its connections were closed, and perhaps still on the way.
+  // It was sent before its connections were closed, and may still be on the way.
   const Link& link = links_[static_cast<std::size_t>(peer)];
   for (int i = 0; i < 20; ++i) {
     if (std::optional<Error> told = listen()) return told;
@@ -108,7 +108,7 @@ std::optional<Error> TcpControl::last_words(std::int32_t peer) {
 std::int32_t TcpControl::cause_of(std::int32_t peer) const {
   for (std::size_t steps = 0; steps < links_.size(); ++steps) {
     const std::int32_t next = links_[static_cast<std::size_t>(peer)].waits_for;
-    if (next < 0 || next == rank_) return peer;  // it waits for us, who wait: no cause is found beyond it
+    if (next < 0 || next == rank_) return peer;  // a cycle through this rank: no cause beyond `peer`
     peer = next;
   }
   return peer;

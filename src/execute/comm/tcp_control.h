@@ -1,5 +1,5 @@
 #pragma once
-// The control connections of a TcpTransport: what ranks tell each other about how they are.
+// The control connections of a TcpTransport, over which ranks exchange their status.
 
 #include <mutex>
 #include <optional>
@@ -14,15 +14,15 @@ class TcpControl {
  public:
   TcpControl(std::vector<NetStream> links, std::int32_t rank);
 
-  // To every peer; from any thread. The first error stays, later ones are not told.
+  // To every peer; from any thread. Only the first error is sent.
   void tell_error(const Error& error);
   void tell_waiting(std::int32_t peer);  // -1: no longer
 
-  // Takes in what has come. An error that a peer told of ends this rank too.
+  // Reads all records that have arrived. An error reported by a peer ends this rank too.
   std::optional<Error> listen();
-  // What `peer` said last, also when its messages have ended.
+  // The last error of `peer`, also after its messages have ended.
   std::optional<Error> last_words(std::int32_t peer);
-  // Follows who waits for whom, from `peer`, to one that said nothing of the kind.
+  // Follows the chain of waits from `peer` to a rank that reports none: the cause.
   std::int32_t cause_of(std::int32_t peer) const;
   int descriptor(std::int32_t peer) const { return links_[static_cast<std::size_t>(peer)].stream.fd(); }
   bool has_ended(std::int32_t peer) const { return links_[static_cast<std::size_t>(peer)].ended; }
@@ -30,16 +30,16 @@ class TcpControl {
  private:
   struct Link {
     NetStream stream;
-    std::string said;  // a record that has begun
+    std::string said;  // an incomplete record
     std::int32_t waits_for = -1;
     bool ended = false;
-    bool cut = false;  // a record of ours left in part: no other one may follow it
+    bool cut = false;  // we sent part of a record, so no other may follow
   };
   std::optional<Error> hear(std::int32_t peer);
   std::optional<Error> take_record(std::int32_t peer, Link& link);
   void tell(std::uint32_t kind, std::uint32_t number, const std::string& text);
 
-  std::mutex speaking_;  // who tells and who listens may be two threads
+  std::mutex speaking_;  // the telling and the listening thread may differ
   bool told_error_ = false;
   std::int32_t rank_;
   std::vector<Link> links_;

@@ -20,7 +20,7 @@ using std::chrono::steady_clock;
 
 constexpr std::string_view kMagic{"SYSTCP\1\n", 8};
 constexpr std::size_t kHello = 8 + RunToken::kSize + 12;
-constexpr std::size_t kStrangers = 64;  // at once; the oldest makes room
+constexpr std::size_t kStrangers = 64;  // at once; a new one replaces the oldest
 constexpr Seconds kHelloTime(5.0);
 constexpr int kChannels = 2;
 
@@ -61,7 +61,7 @@ void set_options(int fd) {
 
 std::string numbers(const std::vector<std::int32_t>& ranks) { return fmt::format("{}", fmt::join(ranks, ", ")); }
 
-// One rank's work to come to know the others.
+// Connects one rank to all others.
 class Greeter {
  public:
   Greeter(RendezvousClient& rendezvous, std::int32_t rank, std::int32_t num_ranks, const TcpMeshOptions& options)
@@ -99,7 +99,7 @@ class Greeter {
     return (channel == 0 ? links_.data : links_.control)[static_cast<std::size_t>(peer)];
   }
 
-  // Everybody's address; who has not written one is missing.
+  // Reads the address of every rank; a rank without one is missing.
   Status read_places() {
     for (std::int32_t peer = 0; peer < num_ranks_; ++peer) {
       const Result<std::string> text = rendezvous_.wait(key_of(peer), std::max(left(), Seconds(0.001)));
@@ -130,7 +130,7 @@ class Greeter {
       const std::string name = fmt::format("rank {}", peer);
       NetStream stream(std::move(*fd));
       stream.encrypt(options_.tls, TlsSide::client);
-      // It answers once it has called those below it, and so on down to rank 0, which calls nobody.
+      // A rank answers once it has called those below it, down to rank 0, which calls nobody.
       TRY(shake_hands(stream, deadline_, name));
       const auto hello = encode(place.secret, {static_cast<std::uint32_t>(rank_), static_cast<std::uint32_t>(peer),
                                                static_cast<std::uint32_t>(channel)});
@@ -140,7 +140,7 @@ class Greeter {
     return Done{};
   }
 
-  // The answer of one that we called.
+  // Reads the answer of a rank that we called.
   Status hear(std::int32_t peer) {
     for (int channel = 0; channel < kChannels; ++channel) {
       std::array<std::byte, RunToken::kSize> answer;
@@ -160,7 +160,7 @@ class Greeter {
     return true;
   }
 
-  // Until all ranks above ours have called; strangers are closed, and nobody waits for one.
+  // Listens until all ranks above ours have called. Strangers are closed, and nobody waits for one.
   Status listen() {
     while (!all_here()) {
       if (steady_clock::now() >= deadline_) {
@@ -185,7 +185,7 @@ class Greeter {
     return Done{};
   }
 
-  // A rank whose handshake is under way is one still.
+  // During its handshake a rank counts as a stranger.
   std::size_t most_strangers() const { return kStrangers + (options_.tls != nullptr ? links_.data.size() : 0); }
 
   void accept_some() {
@@ -199,10 +199,10 @@ class Greeter {
     }
   }
 
-  // False: done with it, whether it became a link or is to be closed.
+  // False: done with it; it became a link or must be closed.
   bool hear_stranger(Stranger& stranger) {
-    const Result<bool> met = stranger.stream.shake_hands("a stranger");
-    if (!met.ok() || !*met) return met.ok();
+    const Result<bool> shaken = stranger.stream.shake_hands("a stranger");
+    if (!shaken.ok() || !*shaken) return shaken.ok();
     std::array<std::byte, kHello> piece;
     const ssize_t got = stranger.stream.receive(std::span(piece).first(kHello - stranger.said.size()));
     if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
@@ -223,7 +223,7 @@ class Greeter {
     if (hello.from >= static_cast<std::uint32_t>(num_ranks_)) return;
     const auto peer = static_cast<std::int32_t>(hello.from);
     NetStream& place = link(peer, static_cast<int>(hello.channel));
-    if (place.is_open()) return;  // a rank comes once
+    if (place.is_open()) return;  // a rank connects once
     set_options(stranger.stream.fd());
     const RunToken& theirs = places_[hello.from].secret;
     if (send_all(stranger.stream, theirs.bytes(), deadline_, "").ok()) place = std::move(stranger.stream);

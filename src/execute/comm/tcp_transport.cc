@@ -25,7 +25,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::int64_t kHeader = 16;
 constexpr std::size_t kStaging = 256 << 10;
-constexpr std::size_t kRuns = 64;  // rows that go to the kernel at once
+constexpr std::size_t kRuns = 64;  // rows per system call
 
 Seconds since(SteadyClock::time_point then) {
   return Seconds(std::chrono::duration<double>(SteadyClock::now() - then).count());
@@ -33,11 +33,11 @@ Seconds since(SteadyClock::time_point then) {
 
 struct TcpPeer {
   NetStream stream;
-  std::array<std::byte, 16> rest;  // the begun element of a piece
+  std::array<std::byte, 16> rest;  // the incomplete element of a piece
   bool blocked = false;
   bool gone = false;
 };
-// Of a message: bytes passed, its header among them. `held`: of those, in TcpPeer::rest.
+// Progress of a message: bytes passed, with its header. `held`: those of them in TcpPeer::rest.
 struct TcpProgress {
   std::int64_t at = 0;
   std::size_t held = 0;
@@ -60,8 +60,8 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
     ends_.reserve(2 * peers_.size() + 1);
   }
   ~TcpTransport() override {
-    // What was written still arrives: the kernel sends on after close, unless unread bytes lie here, which would cut
-    // it short; a peer that sends us more has erred and is told by that.
+    // Written data still arrives: the kernel keeps sending after close, unless unread bytes lie here, which would reset
+    // the connection. A peer that sends us more has erred and learns it from that.
     for (Peer& peer : peers_) peer.stream.end();
   }
 
@@ -102,13 +102,13 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
     }
   }
 
-  // What another one told of is heard when we wait.
+  // Errors of peers are read when we wait.
   Result<bool> look() override {
     TRY(pass());
     return left_ == 0;
   }
 
-  // An abort of this rank, or an error that another one told of.
+  // Returns an abort of this rank, or an error reported by a peer.
   Status hear() {
     {
       const std::lock_guard lock(aborting_);
@@ -118,7 +118,7 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
     return {};
   }
 
-  // The header and the runs of rows that follow, as many as one call takes.
+  // Writes the header and as many rows as one call takes.
   Result<bool> write(const Outgoing& message, Progress& progress, Peer& peer) override {
     const MessageStamp& stamp = exchange_.stamp_of(message);
     const std::int64_t whole = kHeader + message.bytes.count();
@@ -189,7 +189,7 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
                               Bytes(static_cast<std::int64_t>(words[1])), exchange_.names);
   }
 
-  // Gives the whole elements of what came to their place, and holds the begun one.
+  // Passes on the whole elements that arrived, and holds the incomplete one.
   void keep(const Incoming& message, Progress& progress, Peer& peer, std::size_t got) {
     const auto grain = static_cast<std::size_t>(message.grain.count());
     const std::size_t there = progress.held + got, pieces = there / grain * grain;
@@ -199,8 +199,8 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
     std::memcpy(peer.rest.data(), staging() + pieces, progress.held);
   }
 
-  // Sleeps until something can be done; says who keeps us waiting, first to the others, then, out of patience, as the
-  // error.
+  // Sleeps until something is possible. Reports the rank it waits for: first to the peers, then, out of patience, as
+  // the error.
   Status rest(SteadyClock::time_point moved) {
     ends_.clear();
     ends_.push_back({stir_.get(), POLLIN, 0});
@@ -230,7 +230,7 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
     for (std::size_t i = 0; i < e.out.size(); ++i) {
       if (e.out[i].to == r && !sent_[i].done) events |= POLLOUT;
     }
-    bool first = true;  // of the messages from r, only the first that has not ended can go on
+    bool first = true;  // only the first unfinished message from r can progress
     for (std::size_t i = 0; i < e.in.size() && first; ++i) {
       if (e.in[i].from != r || taken_[i].done) continue;
       first = false;
@@ -239,7 +239,7 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
     return events;
   }
 
-  // A control connection that has ended is always readable: no reason to wake up again.
+  // An ended control connection is always readable; it must not wake us again.
   void mark_gone() {
     for (std::size_t i = 1, r = 0; r < peers_.size(); ++r) {
       if (static_cast<std::int32_t>(r) == rank_ || peers_[r].gone) continue;
@@ -264,7 +264,7 @@ class TcpTransport final : public ExchangingTransport<TcpPeer, TcpProgress> {
     control_.tell_waiting(peer);
   }
 
-  // The connection ended. If its rank, or another, said why before, that is the error.
+  // The connection ended. If its rank, or another, reported an error before, that is the error.
   Error lost(std::int32_t peer, const MessageStamp& stamp) {
     {
       const std::lock_guard lock(aborting_);

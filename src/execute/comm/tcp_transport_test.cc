@@ -1,5 +1,4 @@
-// What only a network does; what all transports do is in transport_test.cc, what collectives give over it in
-// tcp_collectives_test.cc.
+// Network failures; transport_test.cc covers what all transports share, tcp_collectives_test.cc collectives over TCP.
 #include "execute/comm/tcp_transport.h"
 
 #include <gtest/gtest.h>
@@ -22,9 +21,9 @@ namespace {
 class Tcp : public testing::TestWithParam<bool> {
  protected:
   RendezvousClient client() { return ranks_.client(); }
-  TcpOptions with_time(Seconds to_meet) const {
+  TcpOptions with_time(Seconds to_connect) const {
     TcpOptions options = ranks_.options(Seconds(10.0));
-    options.mesh.connect_time = to_meet;
+    options.mesh.connect_time = to_connect;
     return options;
   }
   TcpRanks ranks_{GetParam()};
@@ -32,7 +31,7 @@ class Tcp : public testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Over, Tcp, testing::Bool(),
                          [](const auto& one) { return std::string(one.param ? "tls" : "plain"); });
 
-// This process's connections over TCP, both ends of each.
+// This process's TCP sockets, both ends of each connection.
 std::set<int> connections() {
   std::set<int> found;
   for (int fd = 3; fd < 1024; ++fd) {
@@ -44,13 +43,13 @@ std::set<int> connections() {
   return found;
 }
 
-// Whichever it is. Data cut short ends all ranks with the name of one at its ends; a cut of what they tell each other
-// of waiting harms nothing.
+// Whichever socket is cut. A cut data connection ends all ranks and names a rank at one of its ends; a cut status
+// connection does no harm.
 TEST_P(Tcp, a_socket_cut_inside_a_collective_ends_it_on_all_ranks_and_names_one) {
   int ended = 0;
   for (std::size_t which = 0; which < 12; ++which) {
     const std::set<int> before = connections();
-    Transports transports = ranks_.meet(3, Seconds(20.0));
+    Transports transports = ranks_.connect(3, Seconds(20.0));
     std::vector<int> ours;
     for (const int fd : connections()) {
       if (!before.contains(fd)) ours.push_back(fd);
@@ -88,7 +87,7 @@ TEST_P(Tcp, ranks_that_do_not_come_to_the_meeting_are_named) {
   }
 }
 
-// Rank 1 and many strangers call rank 0: the strangers hear nothing, and rank 1 does not wait for them.
+// Rank 1 and many strangers call rank 0: strangers get no bytes, and rank 1 does not wait for them.
 TEST_P(Tcp, strangers_garbage_and_the_wrong_secret_break_nothing) {
   Transports transports(2);
   std::vector<Fd> strangers;
@@ -105,7 +104,7 @@ TEST_P(Tcp, strangers_garbage_and_the_wrong_secret_break_nothing) {
     std::vector<std::byte> garbage(static_cast<std::size_t>(random() % 80));
     for (std::byte& byte : garbage) byte = static_cast<std::byte>(random());
     if (garbage.size() > 24) std::memcpy(garbage.data(), "SYSTCP\1\n", 8);
-    if (i % 3 == 0) {  // all of it as rank 1 would say it, but for the secret
+    if (i % 3 == 0) {  // exactly what rank 1 would send, but with a wrong secret
       garbage.resize(36);
       const std::array<std::uint32_t, 3> words{1, 0, static_cast<std::uint32_t>(i % 2)};
       std::memcpy(garbage.data(), "SYSTCP\1\n", 8);
@@ -128,7 +127,7 @@ TEST_P(Tcp, strangers_garbage_and_the_wrong_secret_break_nothing) {
   EXPECT_FALSE(connect_to(address, deadline_after(Seconds(0.02))).ok()) << "nobody listens any more";
 }
 
-// Rank 1 reaches rank 0 through a tap.
+// Rank 1 connects to rank 0 through a tap.
 TEST_P(Tcp, what_a_tap_between_ranks_hears) {
   const bool tls = GetParam();
   const std::string pattern = "a tensor that is all of one pattern";
@@ -165,7 +164,7 @@ TEST_P(Tcp, what_a_tap_between_ranks_hears) {
   transports.clear();
 }
 
-// One that was started with it and one without, though the rendezvous let both in.
+// One rank started with TLS and one without, though the rendezvous admits both.
 TEST(TcpMixed, ranks_with_tls_and_without_do_not_meet_and_say_who) {
   TcpRanks plain;
   for (const bool zero_encrypts : {true, false}) {

@@ -1,5 +1,5 @@
-// What all transports do alike: bytes arrive whole and in order, and when ranks do not agree, do not come or leave, the
-// right one is named. On threads.
+// What all transports share: bytes arrive whole and in order; if ranks disagree, do not come or leave, the right one is
+// named. On threads.
 
 #include "execute/runtime/transport.h"
 
@@ -20,16 +20,16 @@ using Bits = std::vector<std::byte>;
 
 class EachTransport : public testing::TestWithParam<const char*> {
  protected:
-  Transports meet(std::int32_t n, Seconds patience) { return meet_(n, patience); }
+  Transports connect(std::int32_t n, Seconds patience) { return connect_(n, patience); }
   std::vector<Status> on_ranks(std::int32_t n, Seconds patience,
                                const std::function<Status(std::int32_t, Transport&)>& body) {
-    return results_on(meet(n, patience), body);
+    return results_on(connect(n, patience), body);
   }
 
  private:
-  MeetRanks meet_ = ranks_over(GetParam());
+  ConnectRanks connect_ = ranks_over(GetParam());
 };
-using Messages = EachTransport;  // over rings that are shorter than messages, too
+using Messages = EachTransport;  // also over rings shorter than messages
 
 std::string name_of_param(const testing::TestParamInfo<const char*>& info) { return info.param; }
 INSTANTIATE_TEST_SUITE_P(Over, EachTransport, testing::Values("loopback", "tcp", "tls"), name_of_param);
@@ -90,7 +90,7 @@ TEST_P(Messages, messages_arrive_whole_and_in_order) {
   }
 }
 
-// Sums of rows, of an odd number of f32 each, from pieces that are cut where the transport likes.
+// Sums of rows with an odd number of f32, from pieces cut where the transport likes.
 TEST_P(EachTransport, rows_are_combined_in_the_order_of_the_list) {
   constexpr std::int64_t kRows = 1013, kWide = 37, kStride = 41;
   const auto add = [](std::byte* into, const std::byte* piece, std::int64_t elements) {
@@ -141,7 +141,7 @@ TEST_P(EachTransport, a_mismatch_names_both_ranks_and_both_collectives) {
   });
   for (const Status& status : kinds) expect_names(status, ErrorKind::invalid, {"all_reduce #0", "all_gather #0"});
 
-  // The same bytes of another type.
+  // The same bytes with another dtype.
   const auto dtypes = on_ranks(2, Seconds(10.0), [](std::int32_t r, Transport& t) {
     CollectiveCall call = sum_over(2, {100});
     if (r == 1) call.dtype = DType::i32;
@@ -160,14 +160,14 @@ TEST_P(EachTransport, a_sequence_that_slipped_names_both) {
   for (const Status& status : results) expect_names(status, ErrorKind::invalid, {"all_reduce #17", "all_reduce #16"});
 }
 
-// Whoever waits for it, or for one that waits for it: in a ring only one neighbour does.
+// All ranks name it that wait for it directly or indirectly: in a ring only one neighbour waits directly.
 TEST_P(EachTransport, a_rank_that_never_comes_to_a_collective_is_named_by_all) {
   for (const auto algorithm : {CollectiveAlgorithm::ring, CollectiveAlgorithm::direct}) {
     const auto began = std::chrono::steady_clock::now();
     const auto results = on_ranks(5, Seconds(0.6), [&](std::int32_t r, Transport& t) -> Status {
       CollectiveCall call = sum_over(5, {1000});
       call.algorithm = algorithm;
-      return r == 3 ? Status() : run_once(t, call);  // whose transport stays until all have ended
+      return r == 3 ? Status() : run_once(t, call);  // its transport lives until all have ended
     });
     EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(8));
     for (const std::size_t r : {0, 1, 2, 4}) expect_names(results[r], ErrorKind::io, {"for rank 3", "all_reduce #0"});
@@ -188,7 +188,7 @@ TEST_P(EachTransport, who_is_slow_but_moves_is_waited_for) {
 TEST_P(EachTransport, after_an_error_it_is_of_no_use) {
   constexpr Seconds kPatience(1.0);
   on_ranks(2, kPatience, [&](std::int32_t r, Transport& t) -> Status {
-    if (r == 1) return {};  // and its transport stays
+    if (r == 1) return {};  // its transport stays alive
     const Status first = run_once(t, sum_over(2, {10}));
     EXPECT_FALSE(first.ok());
     const auto began = std::chrono::steady_clock::now();
@@ -200,7 +200,7 @@ TEST_P(EachTransport, after_an_error_it_is_of_no_use) {
 }
 
 TEST_P(EachTransport, a_rank_that_has_left_is_named_at_once_by_all) {
-  Transports transports = meet(4, Seconds(30.0));
+  Transports transports = connect(4, Seconds(30.0));
   transports[2].reset();
   const auto began = std::chrono::steady_clock::now();
   std::vector<Status> results(4);
@@ -215,9 +215,9 @@ TEST_P(EachTransport, a_rank_that_has_left_is_named_at_once_by_all) {
   for (const std::size_t r : {0, 1, 3}) expect_names(results[r], ErrorKind::io, {"lost rank 2", "it has left"});
 }
 
-// What a rank said before it left is still heard.
+// A message sent before a rank left is still received.
 TEST_P(EachTransport, last_words_are_heard) {
-  Transports transports = meet(2, Seconds(5.0));
+  Transports transports = connect(2, Seconds(5.0));
   const Bits x(100, std::byte{7});
   Bits y(100);
   const std::vector<Outgoing> out{message_to(0, x)};
@@ -229,7 +229,7 @@ TEST_P(EachTransport, last_words_are_heard) {
 }
 
 TEST_P(EachTransport, abort_from_another_thread_ends_all_waits) {
-  Transports transports = meet(3, Seconds(30.0));
+  Transports transports = connect(3, Seconds(30.0));
   std::vector<Status> results(2);
   const auto began = std::chrono::steady_clock::now();
   std::vector<std::jthread> threads;
@@ -244,7 +244,7 @@ TEST_P(EachTransport, abort_from_another_thread_ends_all_waits) {
 }
 
 TEST_P(EachTransport, one_rank_alone_needs_nobody) {
-  Transports transports = meet(1, Seconds(5.0));
+  Transports transports = connect(1, Seconds(5.0));
   const auto communicator = make_communicator(*transports[0], Mesh()).value();
   EXPECT_TRUE(communicator->barrier().ok());
   std::byte word{3};

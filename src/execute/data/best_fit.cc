@@ -1,4 +1,4 @@
-// best_fit_rows: rows with equal room are a linked list; a bitmap over the room says which lists are not empty.
+// best_fit_rows: rows with equal room form a linked list; a bitmap over room marks the non-empty lists.
 
 #include <algorithm>
 #include <bit>
@@ -12,7 +12,7 @@ constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 class OpenRows {
  public:
-  explicit OpenRows(std::size_t row_length) : head_(row_length + 1, kNone), some_(row_length / 64 + 1) {}
+  explicit OpenRows(std::size_t sequence_length) : head_(sequence_length + 1, kNone), some_(sequence_length / 64 + 1) {}
 
   void clear() {
     std::fill(head_.begin(), head_.end(), kNone);
@@ -21,7 +21,7 @@ class OpenRows {
     next_.clear();
   }
 
-  // Takes the row with the least room that is at least `length`, or a new one; `room` is what it had.
+  // Takes the row with the least room that is at least `length`, or a new one; sets `room` to its room before.
   std::uint32_t take(std::size_t length, std::size_t& room) {
     room = least_room(length);
     if (room == head_.size()) {
@@ -58,10 +58,10 @@ class OpenRows {
 
 }  // namespace
 
-std::vector<std::uint32_t> best_fit_rows(std::span<const std::uint32_t> lengths, std::int64_t row_length,
+std::vector<std::uint32_t> best_fit_rows(std::span<const std::uint32_t> lengths, std::int64_t sequence_length,
                                          std::size_t window) {
   std::vector<std::uint32_t> rows(lengths.size()), order;
-  OpenRows open(static_cast<std::size_t>(row_length));
+  OpenRows open(static_cast<std::size_t>(sequence_length));
   for (std::size_t begin = 0; begin < lengths.size(); begin += window) {
     const std::size_t end = std::min(begin + window, lengths.size());
     order.resize(end - begin);
@@ -70,7 +70,7 @@ std::vector<std::uint32_t> best_fit_rows(std::span<const std::uint32_t> lengths,
                      [&](std::uint32_t a, std::uint32_t b) { return lengths[begin + a] > lengths[begin + b]; });
     for (const std::uint32_t place : order) {
       const std::uint32_t length = lengths[begin + place];
-      CHECK(length >= 1 && length <= row_length, "a piece of {} tokens for rows of {}", length, row_length);
+      CHECK(length >= 1 && length <= sequence_length, "a piece of {} tokens for rows of {}", length, sequence_length);
       std::size_t room = 0;
       const std::uint32_t row = open.take(length, room);
       open.put_back(row, room - length);

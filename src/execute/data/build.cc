@@ -10,7 +10,7 @@
 namespace systole {
 namespace {
 
-// Raised whenever equal inputs would give other tokens than before. 2: a line of CR alone is no document.
+// Increased whenever equal inputs would give other tokens than before. 2: a line with only CR is not a document.
 constexpr int kKeyVersion = 2;
 
 Result<SourceFile> identify(const TextFiles& files, const std::string& path) {
@@ -28,7 +28,7 @@ Result<SourceFile> identify(const TextFiles& files, const std::string& path) {
   return SourceFile{files.prefix + path, *size, hasher.digest()};
 }
 
-// Appends to `inputs` all that the documents of these files depend on, and the files to `sources`.
+// Appends everything that the documents of these files depend on to `inputs`, and the files to `sources`.
 Status describe(const char* split, const TextFiles& files, const TextOptions& text, std::string& inputs,
                 std::vector<SourceFile>& sources) {
   for (const std::string& path : files.paths) {
@@ -65,14 +65,14 @@ Result<DatasetInputs> dataset_inputs(const BuildOptions& options) {
   }
   inputs.text += fmt::format("seed {}\nshard {}\n", options.seed, options.shard_tokens);
   if (options.target_length > 0)
-    inputs.text += fmt::format("pairs {} {}\n", options.row_length - options.target_length, options.target_length);
+    inputs.text += fmt::format("pairs {} {}\n", options.sequence_length - options.target_length, options.target_length);
   inputs.key = to_hex(hash128(inputs.text)).substr(0, 16);
   return inputs;
 }
 
 namespace {
 
-// One split's shards, closed and opened as they fill.
+// The shards of one split; opens and closes them as they fill.
 class ShardSet {
  public:
   ShardSet(Store& store, std::string key, std::string name, ShardTokens about, std::int64_t shard_tokens)
@@ -126,7 +126,7 @@ class Builder {
     const TokensManifest manifest = TRY(read_tokens_manifest(store_, inputs_.key));
     TRY(make_packing(manifest, false));
     TRY(make_packing(manifest, true));
-    Dataset dataset = TRY(open_dataset(store_, inputs_.key, options_.row_length, options_.policy));
+    Dataset dataset = TRY(open_dataset(store_, inputs_.key, options_.sequence_length, options_.policy));
     dataset.built = std::move(built_);
     return dataset;
   }
@@ -137,7 +137,7 @@ class Builder {
     if (options_.progress) options_.progress(stage, Bytes(bytes));
   }
 
-  // Whether the manifest and every file it names are there. Damaged ones are errors, found when they are opened.
+  // Whether the manifest and every file it names exist. Damage is found later, when they are opened.
   Result<bool> complete() {
     if (!TRY(store_.exists(inputs_.key + "/tokens.json"))) return false;
     const TokensManifest manifest = TRY(read_tokens_manifest(store_, inputs_.key));
@@ -154,14 +154,14 @@ class Builder {
     bool all = true;
     for (const bool held_out : {false, true}) {
       if ((held_out ? manifest.held_out : manifest.train).shards.empty()) continue;
-      all = TRY(store_.exists(packing_path(inputs_.key, held_out, options_.row_length, options_.policy))) && all;
+      all = TRY(store_.exists(packing_path(inputs_.key, held_out, options_.sequence_length, options_.policy))) && all;
     }
     return all;
   }
 
   Status make_tokens() {
     TRY(store_.make_dirs(inputs_.key));
-    TRY(store_.remove(inputs_.key + "/tokens.json"));  // it names a file that is gone
+    TRY(store_.remove(inputs_.key + "/tokens.json"));  // it names a missing file
     const Tokenizer tokenizer = TRY(make_tokenizer());
     TokensManifest manifest = TRY(encode(tokenizer));
     built_.insert(built_.end(), {"tokenizer", "token shards"});
@@ -214,7 +214,7 @@ class Builder {
       TextReader reader(files, text);
       EncodeStep step;
       if (options_.target_length > 0)
-        step.pairs = PairLengths{static_cast<std::size_t>(options_.row_length - options_.target_length),
+        step.pairs = PairLengths{static_cast<std::size_t>(options_.sequence_length - options_.target_length),
                                  static_cast<std::size_t>(options_.target_length)};
       step.next = [&](Document& document, bool& out) -> Result<bool> {
         if (!TRY(reader.next(document))) return false;
@@ -252,7 +252,7 @@ class Builder {
 
   Status make_packing(const TokensManifest& manifest, bool held_out) {
     const SplitTokens& split = held_out ? manifest.held_out : manifest.train;
-    const std::string path = packing_path(inputs_.key, held_out, options_.row_length, options_.policy);
+    const std::string path = packing_path(inputs_.key, held_out, options_.sequence_length, options_.policy);
     if (split.shards.empty() || TRY(store_.exists(path))) return Done{};
     progress("packing", split.bytes);
     const Tokenizer tokenizer = TRY(Tokenizer::load(TRY(read_text(store_, inputs_.key + "/tokenizer.model")), use()));
@@ -260,7 +260,7 @@ class Builder {
     for (const ShardInfo& shard : split.shards) {
       shards.push_back(TRY(TokenShard::open(store_, inputs_.key + "/" + shard.path)));
     }
-    const Packing packing = TRY(pack(shards, tokenizer, options_.row_length, options_.policy));
+    const Packing packing = TRY(pack(shards, tokenizer, options_.sequence_length, options_.policy));
     CHECK(packing.tokens == split.tokens && packing.bytes == split.bytes, "packed {} of {} tokens, {} of {} bytes",
           packing.tokens, split.tokens, packing.bytes, split.bytes);
     built_.push_back(held_out ? "held-out packing" : "training packing");
@@ -276,8 +276,8 @@ class Builder {
 }  // namespace
 
 Result<Dataset> build_dataset(Store& store, const BuildOptions& options) {
-  CHECK(options.row_length >= 1 && options.threads >= 1 && options.train.store != nullptr, "rows of {}, {} threads",
-        options.row_length, options.threads);
+  CHECK(options.sequence_length >= 1 && options.threads >= 1 && options.train.store != nullptr,
+        "rows of {}, {} threads", options.sequence_length, options.threads);
   CHECK(options.held_out_fraction >= 0 && options.held_out_fraction < 1, "a fraction of {}", options.held_out_fraction);
   return Builder(store, options, TRY(dataset_inputs(options))).build();
 }

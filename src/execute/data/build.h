@@ -1,9 +1,9 @@
 #pragma once
-// From text files to a dataset: split, tokenizer, shards, packing tables. What is there already is not made again.
+// Builds a dataset from text files: split, tokenizer, shards, packing tables. Existing results are reused.
 //
-// Held-out documents are set aside before the tokenizer is trained: they are files of their own, or a fraction of the
-// training files' documents chosen by a hash of their content (text_source.h). A build that is interrupted leaves no
-// dataset, because tokens.json is written last; its remains are overwritten by the next build of the same key.
+// Held-out documents are separated before the tokenizer is trained. They are files of their own, or a fraction of the
+// training documents, chosen by a hash of their content (text_source.h). An interrupted build leaves no dataset,
+// because tokens.json is written last; the next build of the same key overwrites its leftovers.
 // REQUIRES: one build at a time in a folder (the caller holds a lock).
 
 #include <functional>
@@ -18,33 +18,33 @@ struct BuildOptions {
   TextOptions train_text;
   std::optional<TextFiles> held_out;
   TextOptions held_out_text;
-  double held_out_fraction = 0;  // of the training documents, when there are no files of their own
-  std::uint64_t seed = 0;        // of that choice and of the tokenizer's sample
+  double held_out_fraction = 0;  // of the training documents, if there are no held-out files
+  std::uint64_t seed = 0;        // for that choice, and for the tokenizer's sample
   TokenizerOptions tokenizer;
   std::optional<std::string> tokenizer_model;  // a SentencePiece model to use instead of training one
-  std::int64_t row_length = 0;                 // of pairs: of the input's row and of the target's together
-  std::int64_t target_length = 0;              // above 0: pairs, whose targets have rows of this length
+  std::int64_t sequence_length = 0;            // of pairs: row lengths of input and target together
+  std::int64_t target_length = 0;              // above 0: pairs, with target rows of this length
   PackingPolicy policy = PackingPolicy::packed;
-  int threads = 2;                                    // for encoding; changes nothing but time
-  std::int64_t shard_tokens = std::int64_t{1} << 27;  // a shard is closed once it holds so many
-  // Called now and then with what is being done ("reading", "training the tokenizer", "encoding", "packing") and the
-  // bytes of text done so far.
+  int threads = 2;                                    // threads for encoding; changes only the time
+  std::int64_t shard_tokens = std::int64_t{1} << 27;  // a shard is closed when it holds this many tokens
+  // Progress callback: the current stage ("reading", "training the tokenizer", "encoding", "packing"), and the bytes of
+  // text done.
   std::function<void(std::string_view stage, Bytes done)> progress;
-  // Called once before anything is made, if there is something to make. True: somebody else has made it, so look again;
-  // what is still not there is made here.
+  // Called once before the build, if anything is missing. True: another process has built it, so look again; what is
+  // still missing is built here.
   std::function<bool()> made_elsewhere;
 };
 
-// Errors: those of TextReader, Tokenizer::train and Tokenizer::load; io, no_space; corrupt or unsupported for what is
-// there already; invalid when there is no document to train on or none was set aside.
+// Errors: those of TextReader, Tokenizer::train and Tokenizer::load; io, no_space; corrupt or unsupported for existing
+// results; invalid if there is no document to train on, or none was held out.
 Result<Dataset> build_dataset(Store& store, const BuildOptions& options);
 
-// All that a dataset depends on, a line each, and its key, the hash of that.
+// Everything that a dataset depends on, one line each, and its hash: the dataset's key.
 struct DatasetInputs {
   std::string text, key;
   std::vector<SourceFile> sources;
 };
-// Those that these options have now; reads the text files' bytes.
+// The inputs for these options now; reads the text files' bytes.
 Result<DatasetInputs> dataset_inputs(const BuildOptions& options);
 
 }  // namespace systole

@@ -18,7 +18,7 @@ class Build : public testing::Test {
     options_.train = {texts_.get(), {"a.txt", "b.txt"}, ""};
     options_.held_out_fraction = 0.1;
     options_.tokenizer.vocabulary = 350;
-    options_.row_length = 32;
+    options_.sequence_length = 32;
   }
 
   void put(const std::string& path, const std::vector<std::string>& lines) {
@@ -34,7 +34,7 @@ class Build : public testing::Test {
   BuildOptions options_;
 };
 
-// The texts of a split, decoded out of its shards.
+// The texts of a split, decoded from its shards.
 std::vector<std::string> texts_of(Store& store, const Dataset& dataset, const SplitTokens& split) {
   std::vector<std::string> texts;
   std::vector<std::byte> scratch(kTokenBlockBytes);
@@ -87,7 +87,7 @@ TEST_F(Build, EqualInputsBuildNothingAgain) {
   EXPECT_EQ(second.manifest, first.manifest);
   EXPECT_EQ(dataset_inputs(options_).value().key, first.manifest.key);
 
-  options_.row_length = 64;  // other rows of the same tokens
+  options_.sequence_length = 64;  // other rows with the same tokens
   EXPECT_EQ(build().built, (std::vector<std::string>{"training packing", "held-out packing"}));
   EXPECT_EQ(build().manifest.key, first.manifest.key);
 }
@@ -217,7 +217,7 @@ TEST_F(Build, ACrashAtAnyCallLeavesAWholeDatasetOrNone) {
         const auto verified = verify_dataset(*disk, found);
         EXPECT_TRUE(verified.ok()) << "call " << call << ": " << to_string(verified.error());
       }
-      if (static_cast<std::int64_t>(mode) != call % 3) continue;  // one of the three is enough to build again
+      if (static_cast<std::int64_t>(mode) != call % 3) continue;  // builds again after one of the three modes
       const auto again = build_dataset(*disk, options_);
       ASSERT_TRUE(again.ok()) << "call " << call << ": " << to_string(again.error());
       ASSERT_TRUE(verify_dataset(*disk, key).ok());
@@ -226,7 +226,7 @@ TEST_F(Build, ACrashAtAnyCallLeavesAWholeDatasetOrNone) {
   EXPECT_GT(whole, 0);
 }
 
-// Whoever makes it elsewhere is asked once, and only when there is something to make; what is not there is made here.
+// `made_elsewhere` is called once, and only if something is missing; what is still missing is built here.
 TEST_F(Build, IsMadeElsewhereOrHere) {
   int asked = 0;
   const BuildOptions plain = options_;
@@ -239,8 +239,8 @@ TEST_F(Build, IsMadeElsewhereOrHere) {
   EXPECT_EQ(asked, 1);
   build();
   EXPECT_EQ(asked, 1);
-  options_.row_length = 64;
-  options_.made_elsewhere = [&] { return ++asked > 0; };  // it says so, and did not
+  options_.sequence_length = 64;
+  options_.made_elsewhere = [&] { return ++asked > 0; };  // it returns true, but nothing was built
   EXPECT_EQ(build().built, (std::vector<std::string>{"training packing", "held-out packing"}));
   EXPECT_EQ(asked, 2);
 }

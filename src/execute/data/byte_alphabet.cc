@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "ground/base/utf8.h"
+
 namespace systole {
 namespace {
 
@@ -30,16 +32,16 @@ constexpr Alphabet kAlphabet = make_alphabet();
 }  // namespace
 
 std::string letter_of(unsigned char byte) {
-  const int code_point = kAlphabet.code_point[byte];
-  if (code_point < 0x80) return std::string(1, static_cast<char>(code_point));
-  return {static_cast<char>(0xC0 | code_point >> 6), static_cast<char>(0x80 | (code_point & 0x3F))};
+  std::string letter;
+  append_utf8(letter, static_cast<std::uint32_t>(kAlphabet.code_point[byte]));
+  return letter;
 }
 
 std::optional<std::string> spelled_by(std::string_view letters) {
   std::string bytes;
   for (std::size_t at = 0; at < letters.size(); ++at) {
     int code_point = static_cast<unsigned char>(letters[at]);
-    if (code_point >= 0x80) {  // all of the alphabet beyond ASCII takes two bytes
+    if (code_point >= 0x80) {  // every letter beyond ASCII takes two bytes
       if ((code_point & 0xE0) != 0xC0 || at + 1 == letters.size()) return std::nullopt;
       code_point = (code_point & 0x1F) << 6 | (static_cast<unsigned char>(letters[++at]) & 0x3F);
     }

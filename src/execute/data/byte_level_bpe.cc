@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <map>
 
 #include "execute/data/byte_alphabet.h"
 #include "execute/data/utf8.h"
@@ -12,6 +13,7 @@ namespace systole {
 namespace {
 
 constexpr std::int32_t kLargestToken = 10'000'000;
+constexpr std::int32_t kNoToken = -1;  // of a byte that no text of the model's training had
 
 std::size_t index_of(char byte) { return static_cast<unsigned char>(byte); }
 
@@ -45,7 +47,7 @@ class BytePairEncoder : public ModelEncoder {
     return nullptr;
   }
 
-  // Patterns see UTF-8; each ill-formed part stands alone.
+  // Patterns need UTF-8; each ill-formed part is encoded alone.
   void encode_stretch(std::string_view text, std::vector<std::int32_t>& tokens) {
     while (!text.empty()) {
       const std::size_t good = find_invalid_utf8(text).value_or(text.size());
@@ -53,12 +55,12 @@ class BytePairEncoder : public ModelEncoder {
       text.remove_prefix(good);
       if (text.empty()) return;
       const std::size_t bad = utf8_step(text).length;
-      for (const char byte : text.substr(0, bad)) tokens.push_back(model_.byte_tokens[index_of(byte)]);
+      for (const char byte : text.substr(0, bad)) put_byte(byte, tokens);
       text.remove_prefix(bad);
     }
   }
 
-  // By the patterns from the given one on: each cuts what the one before it left.
+  // Applies the patterns from index `pattern` on: each splits what the previous one left.
   void split(std::string_view text, std::size_t pattern, std::vector<std::int32_t>& tokens) {
     if (text.empty()) return;
     if (pattern == matchers_.size()) return encode_word(text, tokens);
@@ -71,18 +73,24 @@ class BytePairEncoder : public ModelEncoder {
   }
 
   void encode_word(std::string_view word, std::vector<std::int32_t>& tokens) {
-    if (word.size() == 1) return tokens.push_back(model_.byte_tokens[index_of(word[0])]);
+    if (word.size() == 1) return put_byte(word[0], tokens);
     if (known_.find(word, tokens)) return;
     word_.clear();
     const auto whole = model_.ignore_merges ? model_.whole.find(word) : model_.whole.end();
     if (whole != model_.whole.end()) {
       word_.push_back(whole->second);
     } else {
-      for (const char byte : word) word_.push_back(model_.byte_tokens[index_of(byte)]);
+      for (const char byte : word) put_byte(byte, word_);
       model_.merges.apply(word_);
     }
+    if (word_.empty()) return;
     tokens.insert(tokens.end(), word_.begin(), word_.end());
     known_.keep(word, word_);
+  }
+
+  void put_byte(char byte, std::vector<std::int32_t>& tokens) const {
+    const std::int32_t token = model_.byte_tokens[index_of(byte)];
+    if (token != kNoToken) tokens.push_back(token);
   }
 
   const BytePairModel& model_;
@@ -129,8 +137,8 @@ Result<std::size_t> count_tokens(const BytePairParts& parts) {
   return static_cast<std::size_t>(last) + 1;
 }
 
-// What each token spells. Special tokens and numbers that nobody has spell nothing.
-Status find_spellings(const BytePairParts& parts, BytePairModel& model) {
+// The bytes that each token spells. Special tokens and unused ids spell nothing.
+Status find_spellings(const BytePairParts& parts, EveryByte every_byte, BytePairModel& model) {
   model.spellings.resize(TRY(count_tokens(parts)));
   std::vector<bool> taken(model.spellings.size());
   for (const auto& [text, token] : parts.vocabulary) {
@@ -151,12 +159,15 @@ Status find_spellings(const BytePairParts& parts, BytePairModel& model) {
   }
   for (int byte = 0; byte < 256; ++byte) {
     const auto found = parts.vocabulary.find(letter_of(static_cast<unsigned char>(byte)));
-    if (found == parts.vocabulary.end()) {
+    std::int32_t& token = model.byte_tokens[static_cast<std::size_t>(byte)];
+    token = found == parts.vocabulary.end() ? kNoToken : found->second;
+    if (token != kNoToken) continue;
+    model.keeps_text = false;
+    if (every_byte == EveryByte::needed) {
       return error(ErrorKind::unsupported,
                    "this tokenizer cannot keep every byte of a text: it has no token for byte 0x{:02X}", byte)
           .hinted("use a byte-level tokenizer whose vocabulary holds all 256 bytes");
     }
-    model.byte_tokens[static_cast<std::size_t>(byte)] = found->second;
   }
   return {};
 }
@@ -176,7 +187,7 @@ std::int32_t first_named(const BytePairParts& parts, std::initializer_list<std::
   return -1;
 }
 
-// What a post-processor puts around a text are tokens.
+// Checks that a post-processor's marks are tokens.
 Status check_marks(const BytePairParts& parts, const BytePairModel& model) {
   for (const auto* marks : {&parts.before, &parts.after}) {
     for (const std::int32_t token : *marks) {
@@ -187,7 +198,7 @@ Status check_marks(const BytePairParts& parts, const BytePairModel& model) {
   return {};
 }
 
-// Marks the ends of documents: named in the files, else the mark that stands before a text, or by their usual names.
+// Finds bos and eos: named in the files, else the mark before a text (for bos), else by the usual names.
 // REQUIRES: check_marks.
 Status find_ends(const BytePairParts& parts, BytePairModel& model) {
   for (const auto& [name, what] : {std::pair(&parts.bos, "bos_token"), std::pair(&parts.eos, "eos_token")}) {
@@ -210,14 +221,14 @@ Status find_ends(const BytePairParts& parts, BytePairModel& model) {
   return {};
 }
 
-// Else text could become a token that spells nothing.
+// Otherwise text could be encoded to a token that spells nothing.
 Status check_special(const BytePairModel& model, std::span<const Merge> merges) {
   const auto silent = [&](std::int32_t token) { return model.spellings[static_cast<std::size_t>(token)].empty(); };
   for (const Merge& merge : merges) {
     if (silent(merge.result)) return damaged(fmt::format("its merges make the special token {}", merge.result));
   }
   for (const std::int32_t token : model.byte_tokens) {
-    if (silent(token)) return damaged(fmt::format("its special token {} is a byte", token));
+    if (token != kNoToken && silent(token)) return damaged(fmt::format("its special token {} is a byte", token));
   }
   return {};
 }
@@ -229,6 +240,19 @@ void find_added(const BytePairParts& parts, BytePairModel& model) {
   }
   std::stable_sort(model.added.begin(), model.added.end(),
                    [](const auto& a, const auto& b) { return a.text.size() > b.text.size(); });
+}
+
+// REQUIRES: find_ends.
+void find_specials(const BytePairParts& parts, BytePairModel& model) {
+  std::map<std::string, std::int32_t> named;
+  for (const BytePairParts::Added& added : parts.added) {
+    const bool spells = !model.spellings[static_cast<std::size_t>(added.token)].empty();
+    if (!spells && !added.text.empty()) named.emplace(added.text, added.token);
+  }
+  for (const std::string& name : {parts.bos, parts.eos}) {
+    if (!name.empty()) named.emplace(name, token_named(parts, name));
+  }
+  for (const auto& [name, token] : named) model.specials.push_back({name, token});
 }
 
 void find_whole_words(const BytePairParts& parts, BytePairModel& model) {
@@ -243,22 +267,23 @@ void find_whole_words(const BytePairParts& parts, BytePairModel& model) {
 std::unique_ptr<ModelEncoder> BytePairModel::encoder() const { return std::make_unique<BytePairEncoder>(*this); }
 
 Bytes BytePairModel::resident() const {
-  constexpr std::size_t kPerEntry = 64;  // of `whole`: its node, a pointer to it and what malloc adds
+  constexpr std::size_t kPerEntry = 64;  // bytes of an entry in `whole`: node, pointer and malloc overhead
   std::size_t bytes = serialised.capacity() + spellings.capacity() * sizeof(std::string) + whole.size() * kPerEntry;
   for (const std::string& one : spellings) bytes += one.capacity() < sizeof(std::string) / 2 ? 0 : one.capacity() + 16;
   return Bytes(static_cast<std::int64_t>(bytes)) + merges.resident();
 }
 
-Result<std::shared_ptr<TokenizerModel>> load_byte_level_bpe(std::string_view serialised) {
+Result<std::shared_ptr<TokenizerModel>> load_byte_level_bpe(std::string_view serialised, EveryByte every_byte) {
   BytePairParts parts = TRY(read_byte_pair_parts(serialised));
   const std::vector<Merge> merges = TRY(merges_of(parts));
   auto model = std::make_shared<BytePairModel>(MergeTable(merges));
   model->family = TokenizerFamily::byte_level_bpe;
-  TRY(find_spellings(parts, *model));
+  TRY(find_spellings(parts, every_byte, *model));
   TRY(check_marks(parts, *model));
   TRY(find_ends(parts, *model));
   TRY(check_special(*model, merges));
   find_added(parts, *model);
+  find_specials(parts, *model);
   model->patterns = std::move(parts.patterns);
   model->ignore_merges = parts.ignore_merges;
   model->before = std::move(parts.before), model->after = std::move(parts.after);

@@ -1,16 +1,16 @@
 #pragma once
-// Byte-level BPE (Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", 2.2) as `tokenizers`
-// describes it: a text is cut at added tokens, each stretch into words by patterns, and a word's bytes are merged pair
-// by pair. Every byte is a token, so any text can be written; bytes that are not UTF-8 stand alone, each its own token.
+// Byte-level BPE (Radford et al. 2019, "Language Models are Unsupervised Multitask Learners", 2.2), in the formats of
+// `tokenizers`: a text is split at added tokens, each stretch is split into words by patterns, and a word's bytes are
+// merged pair by pair. Every byte is a token, so any text can be encoded; each ill-formed UTF-8 byte is its own token.
+// (EveryByte::may_lack: a byte without a token is left out, as `tokenizers` leaves it out.)
 //
-//   tokenizer.json:  model BPE; pre_tokenizer ByteLevel, Split (isolated), or a Sequence of them that ends in
-//   ByteLevel;
-//                    decoder ByteLevel; added tokens. What would change a text (a normalizer, a space put before it) or
-//                    is of another kind is refused by name.
-//   vocab.json and merges.txt: GPT-2's pattern.
+//   tokenizer.json              model BPE; pre_tokenizer ByteLevel, Split (isolated), or a Sequence of them that ends
+//                               in ByteLevel; decoder ByteLevel; added tokens. Other kinds, and whatever would change
+//                               the text (a normalizer, a prefix space), are refused by name.
+//   vocab.json and merges.txt   with GPT-2's pattern.
 //
-// Which token ends a document stands in none of them: tokenizer_config.json or special_tokens_map.json beside them
-// tell, else the usual names are tried ("<|endoftext|>", "<|end_of_text|>", "</s>", …). Private to this folder.
+// None of them names the token that ends a document: tokenizer_config.json or special_tokens_map.json beside them does,
+// else the usual names are tried ("<|endoftext|>", "<|end_of_text|>", "</s>", …). Private to this folder.
 
 #include <cstdint>
 #include <string>
@@ -24,7 +24,7 @@
 
 namespace systole {
 
-// What the files say, before it is made fast.
+// The contents of the files, before lookup tables are built.
 struct BytePairParts {
   std::unordered_map<std::string, std::int32_t> vocabulary;  // in the byte alphabet, as written
   std::vector<std::pair<std::string, std::string>> merges;
@@ -35,10 +35,10 @@ struct BytePairParts {
   };
   std::vector<Added> added;
   std::vector<SplitPattern> patterns;
-  bool ignore_merges = false;  // a word that is a token is taken whole, whatever the merges would make of it
-  std::string bos, eos;        // as the files name them; empty: not said
-  std::vector<std::int32_t> before, after;  // as in TokenizerModel: a post-processor says so
-  bool puts_bos = false, puts_eos = false;  // so do add_bos_token and add_eos_token, where no post-processor does
+  bool ignore_merges = false;               // a word that is a token is not merged from bytes
+  std::string bos, eos;                     // from the files; empty: not named
+  std::vector<std::int32_t> before, after;  // from a post-processor; as in TokenizerModel
+  bool puts_bos = false, puts_eos = false;  // from add_bos_token and add_eos_token, used if there is no post-processor
 };
 
 // Errors: corrupt; unsupported.
@@ -50,7 +50,7 @@ class BytePairModel : public TokenizerModel {
   std::unique_ptr<ModelEncoder> encoder() const override;
   Bytes resident() const override;
 
-  struct Added {  // found in a text before it is cut
+  struct Added {  // an added token, found in a text before it is split
     std::string text;
     std::int32_t token = 0;
   };

@@ -1,5 +1,5 @@
-// Byte-level BPE against what Python's `tokenizers` made of the same texts (golden/texts.json, which
-// tools/oracles/make_tokenizers.py wrote), and what is refused.
+// Byte-level BPE against the output of Python's `tokenizers` for the same texts (golden/texts.json, written by
+// tools/oracles/make_tokenizers.py), and what is refused.
 
 #include "execute/data/byte_level_bpe.h"
 
@@ -29,7 +29,7 @@ Tokenizer golden_tokenizer(const std::string& path) {
   return Tokenizer::load(read_tokenizer(golden(), path).value()).value();
 }
 
-// A tokenizer.json of one's own: gpt2.json with a change.
+// gpt2.json with a change.
 Result<Tokenizer> changed(const std::function<void(Json&)>& change) {
   Json json = Json::parse(read_text(golden(), "gpt2.json").value());
   change(json);
@@ -46,7 +46,7 @@ TEST_P(GoldenTokenizer, GivesTheTokensOfPythons) {
   const auto& all = told["tokens"][pair ? "gpt2" : GetParam()];
   ASSERT_GE(all.size(), 40u);
   Encoder encoder(tokenizer);
-  for (int round = 0; round < 2; ++round) {  // the second time out of the encoder's memory
+  for (int round = 0; round < 2; ++round) {  // the second time from the encoder's cache
     for (std::size_t i = 0; i < all.size(); ++i) {
       const auto text = told["texts"][i].get<std::string>();
       const auto expected = all[i].get<std::vector<std::int32_t>>();
@@ -74,7 +74,7 @@ TEST(ByteLevelBpe, KnowsItsEnds) {
   for (const std::int32_t token : {llama3.bos(), llama3.eos()}) EXPECT_TRUE(llama3.bytes_of(token).empty());
 }
 
-// What `tokenizers` puts around a text that stands alone.
+// The marks that `tokenizers` puts around a single text.
 TEST(ByteLevelBpe, PostProcessorsPutTheirMarks) {
   const std::string whole = read_text(golden(), "llama3.json").value();
   const auto marks = [&](const std::string& post, const std::string& config = "{}") {
@@ -149,7 +149,7 @@ TEST(ByteLevelBpe, EveryByteComesBack) {
   }
 }
 
-// A word's merges by the definition alone.
+// A word's merges, straight from the definition.
 std::vector<std::int32_t> merged_slowly(std::vector<std::int32_t> word, std::span<const Merge> merges) {
   for (bool again = true; again;) {
     again = false;
@@ -248,6 +248,26 @@ TEST(ByteLevelBpe, RefusesOtherKindsByName) {
               j["model"]["merges"] = Json::array();
             }),
             "this tokenizer cannot keep every byte of a text: it has no token for byte 0xAD");
+}
+
+TEST(ByteLevelBpe, LeavesOutBytesThatHaveNoTokenWhereThatIsAsked) {
+  Json json = Json::parse(read_text(golden(), "gpt2.json").value());
+  json["model"]["vocab"].erase("\u0143");  // byte 0xAD
+  json["model"]["merges"] = Json::array();
+  const Tokenizer lacking = Tokenizer::load_foreign(json.dump()).value();
+  EXPECT_FALSE(lacking.keeps_text());
+  for (const auto& [text, kept] : {std::pair("a\xC2\xAD"
+                                             "b",
+                                             "a\xC2"
+                                             "b"),
+                                   std::pair("\xAD", ""), std::pair("ab", "ab")}) {
+    for (int round = 0; round < 2; ++round) {
+      std::vector<std::int32_t> tokens;
+      Encoder(lacking).encode(text, tokens);
+      EXPECT_EQ(lacking.decode(tokens).value(), kept);
+    }
+  }
+  EXPECT_TRUE(Tokenizer::load_foreign(read_text(golden(), "gpt2.json").value()).value().keeps_text());
 }
 
 TEST(ByteLevelBpe, RefusesWhatIsDamaged) {

@@ -43,12 +43,12 @@ Error damaged(const char* kind, std::int64_t read, const char* why, const std::s
       .hinted(fmt::format("fetch the file again, or, if it is not {}, give it a name without that ending", kind));
 }
 
-// What both decoders share: compressed bytes from the store, a chunk at a time.
+// Common to both decoders: reads compressed bytes from the store, a chunk at a time.
 class Input {
  public:
   explicit Input(std::unique_ptr<ByteStream> source) : source_(std::move(source)), bytes_(kInputBytes) {}
 
-  // False at the end of the file. REQUIRES: the last chunk is used up.
+  // False at the end of the file. REQUIRES: the last chunk is consumed.
   Result<bool> refill() {
     size_ = TRY(source_->read(bytes_));
     read_ += static_cast<std::int64_t>(size_);
@@ -110,7 +110,7 @@ class GzipBytes : public ByteStream {
   Input input_;
   std::string shown_;
   z_stream zlib_{};
-  bool inside_ = false;  // between a member's first and last byte
+  bool inside_ = false;  // between the first and last byte of a member
 };
 
 class ZstdBytes : public ByteStream {
@@ -123,7 +123,7 @@ class ZstdBytes : public ByteStream {
   Result<std::size_t> read(std::span<std::byte> into) override {
     ZSTD_outBuffer out{into.data(), into.size(), 0};
     while (out.pos == 0) {
-      // A full output may leave decoded bytes inside the decoder, so it is asked before the file is.
+      // After a full output, decoded bytes may remain in the decoder, so it is called again before the file is read.
       if (in_.pos == in_.size && !pending_ && !TRY(refill())) {
         if (inside_) return cut_short("zstd", input_.read_so_far(), shown_);
         return std::size_t{0};

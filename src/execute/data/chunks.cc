@@ -5,9 +5,10 @@
 namespace systole {
 namespace {
 
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581, SentencePiece's own sign for a space
+constexpr std::size_t kLargestChunk = 128;               // bytes
+constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581, SentencePiece's mark for a space
 
-// The length of the plain character at the start of `text`, 0 when it is one that SentencePiece cannot take.
+// The length of the plain character at the start of `text`; 0 if SentencePiece cannot process it.
 std::size_t plain_step(std::string_view text) {
   const auto byte = static_cast<unsigned char>(text[0]);
   if (byte < 0x80) return byte == '\n' || byte == '\0' ? 0 : 1;

@@ -1,16 +1,14 @@
 #pragma once
-// How a text is cut before SentencePiece sees it (tokenizer.h says why).
+// Splits a text into chunks for SentencePiece (tokenizer.h explains why).
 
 #include <cstddef>
 #include <string_view>
 
 namespace systole {
 
-constexpr std::size_t kLargestChunk = 128;  // bytes
-
 struct TextChunk {
-  std::size_t length = 0;  // bytes; 0 at the end of the text
-  bool plain = true;       // SentencePiece may have it; otherwise each byte is a token
+  std::size_t length = 0;  // bytes, at most 128; 0 at the end of the text
+  bool plain = true;       // true: for SentencePiece; false: each byte becomes a token
 };
 
 // The chunk that `text` starts with.

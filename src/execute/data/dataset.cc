@@ -11,7 +11,7 @@ Error not_built(const std::string& what) {
   return error(ErrorKind::not_found, "{} is not there", what).hinted("build it: `systole data build`");
 }
 
-// The shards of a split, opened and compared with what the manifest says of them.
+// Opens the shards of a split and compares them with the manifest.
 Result<std::vector<TokenShard>> open_shards(Store& store, const TokensManifest& manifest, const SplitTokens& split,
                                             std::int32_t eos, bool keep_documents) {
   std::vector<TokenShard> shards;
@@ -42,7 +42,7 @@ Result<Tokenizer> open_tokenizer(Store& store, const TokensManifest& manifest) {
 
 Result<Packing> open_packing(Store& store, const std::string& path, const SplitTokens& split) {
   Packing packing = TRY(parse_packing(TRY(read_all(store, path)), path));
-  if (packing.inputs != packing_inputs(split.shards, packing.row_length, packing.policy) ||
+  if (packing.inputs != packing_inputs(split.shards, packing.sequence_length, packing.policy) ||
       packing.tokens != split.tokens || packing.bytes != split.bytes) {
     return error(ErrorKind::corrupt, "this packing table is of other shards")
         .at({path})
@@ -52,11 +52,11 @@ Result<Packing> open_packing(Store& store, const std::string& path, const SplitT
 }
 
 Result<std::shared_ptr<const PackedTokens>> open_split(Store& store, const TokensManifest& manifest, bool held_out,
-                                                       const Tokenizer& tokenizer, std::int64_t row_length,
+                                                       const Tokenizer& tokenizer, std::int64_t sequence_length,
                                                        PackingPolicy policy) {
   const SplitTokens& split = held_out ? manifest.held_out : manifest.train;
   if (split.shards.empty()) return std::shared_ptr<const PackedTokens>();
-  const std::string path = packing_path(manifest.key, held_out, row_length, policy);
+  const std::string path = packing_path(manifest.key, held_out, sequence_length, policy);
   if (!TRY(store.exists(path))) return not_built(fmt::format("the packing table '{}'", path));
   auto data = std::make_shared<PackedTokens>();
   data->shards = TRY(open_shards(store, manifest, split, tokenizer.eos(), false));
@@ -67,8 +67,8 @@ Result<std::shared_ptr<const PackedTokens>> open_split(Store& store, const Token
 
 }  // namespace
 
-std::string packing_path(const std::string& key, bool held_out, std::int64_t row_length, PackingPolicy policy) {
-  return in(key, fmt::format("{}-{}-{}.rows", held_out ? "held_out" : "train", row_length, name_of(policy)));
+std::string packing_path(const std::string& key, bool held_out, std::int64_t sequence_length, PackingPolicy policy) {
+  return in(key, fmt::format("{}-{}-{}.rows", held_out ? "held_out" : "train", sequence_length, name_of(policy)));
 }
 
 Result<TokensManifest> read_tokens_manifest(Store& store, const std::string& key) {
@@ -81,11 +81,11 @@ Result<TokensManifest> read_tokens_manifest(Store& store, const std::string& key
       .hinted("a dataset's folder may not be renamed");
 }
 
-Result<Dataset> open_dataset(Store& store, const std::string& key, std::int64_t row_length, PackingPolicy policy) {
+Result<Dataset> open_dataset(Store& store, const std::string& key, std::int64_t sequence_length, PackingPolicy policy) {
   TokensManifest manifest = TRY(read_tokens_manifest(store, key));
   Tokenizer tokenizer = TRY(open_tokenizer(store, manifest));
-  auto train = TRY(open_split(store, manifest, false, tokenizer, row_length, policy));
-  auto held_out = TRY(open_split(store, manifest, true, tokenizer, row_length, policy));
+  auto train = TRY(open_split(store, manifest, false, tokenizer, sequence_length, policy));
+  auto held_out = TRY(open_split(store, manifest, true, tokenizer, sequence_length, policy));
   return Dataset{std::move(manifest), std::move(tokenizer), std::move(train), std::move(held_out), {}};
 }
 

@@ -1,15 +1,15 @@
 #pragma once
-// A dataset: a tokenizer, and for training and held-out documents their token shards and packing tables.
+// A dataset: a tokenizer, and token shards and packing tables of training and held-out documents.
 //
 //   <folder>/<key>/
 //     tokenizer.model                  a SentencePiece model
 //     train-00000.tokens, ...          token shards (token_shard.h)
 //     held_out-00000.tokens, ...
-//     tokens.json                      written last: what stands here, from what; without it there is nothing here
+//     tokens.json                      the manifest, written last: without it there is no dataset
 //     train-256-packed.rows, ...       packing tables (packing.h), by row length and policy, each whole or absent
 //
-// The key is a hash of all that the tokens depend on (contents of the text files, split, tokenizer options, versions of
-// the formats), so equal inputs find what was built, and unequal ones cannot meet.
+// The key is a hash of everything that the tokens depend on (contents of the text files, split, tokenizer options,
+// format versions). So equal inputs find an existing dataset, and different ones have different keys.
 
 #include <memory>
 #include <optional>
@@ -25,13 +25,13 @@
 namespace systole {
 
 struct SourceFile {
-  std::string path;  // as it was named when the tokens were built
+  std::string path;  // as given when the tokens were built
   Bytes size;
   Hash128 hash;
   bool operator==(const SourceFile&) const = default;
 };
 
-// What tokens.json says of the training or the held-out documents.
+// The entry of tokens.json for the training or the held-out documents.
 struct SplitTokens {
   std::vector<ShardInfo> shards;  // paths relative to the dataset's own folder
   std::int64_t documents = 0, tokens = 0;
@@ -41,43 +41,43 @@ struct SplitTokens {
 
 struct TokensManifest {
   std::string key;
-  std::string inputs;  // the text whose hash is the key, for people
+  std::string inputs;  // the text whose hash is the key; for people
   std::vector<SourceFile> sources;
   Hash128 tokenizer;
   int vocabulary = 0;
   SplitTokens train, held_out;
-  std::int64_t empty = 0, replaced = 0;     // documents without text; ill-formed UTF-8 put right
-  std::int64_t cut = 0;                     // pairs whose input or target is longer than its row
-  std::int64_t held_out_also_in_train = 0;  // training documents that equal a held-out one: leakage
-  TokenizerUse use() const;                 // pairs, if its inputs say so
+  std::int64_t empty = 0, replaced = 0;     // documents without text; replaced ill-formed UTF-8
+  std::int64_t cut = 0;                     // pairs whose input or target was longer than its row
+  std::int64_t held_out_also_in_train = 0;  // leakage: training documents equal to a held-out one
+  TokenizerUse use() const;                 // pairs if the inputs say so; else documents
   bool operator==(const TokensManifest&) const = default;
 };
 
 std::string to_json(const TokensManifest& manifest);
-// Errors: corrupt, with line and column; unsupported (a newer version). `name` is the file's.
+// Errors: corrupt, with line and column; unsupported (a newer version). `name`: the file's name, for messages.
 Result<TokensManifest> parse_tokens_manifest(std::string_view json, const std::string& name);
 
 struct Dataset {
   TokensManifest manifest;
   Tokenizer tokenizer;
   std::shared_ptr<const PackedTokens> train;
-  std::shared_ptr<const PackedTokens> held_out;  // null when nothing was set aside
-  std::vector<std::string> built;                // what this call had to make; empty when all was there
+  std::shared_ptr<const PackedTokens> held_out;  // null if there are no held-out documents
+  std::vector<std::string> built;                // what this call built; empty if everything existed
 };
 
-// The store is the dataset's folder; what comes back borrows it. Errors: not_found when the tokens or a table are not
-// there; those of the readers.
+// The store is the dataset's folder; results borrow it. Errors: not_found if the tokens or a table do not exist; those
+// of the readers.
 Result<TokensManifest> read_tokens_manifest(Store& store, const std::string& key);
-Result<Dataset> open_dataset(Store& store, const std::string& key, std::int64_t row_length, PackingPolicy policy);
-std::string packing_path(const std::string& key, bool held_out, std::int64_t row_length, PackingPolicy policy);
+Result<Dataset> open_dataset(Store& store, const std::string& key, std::int64_t sequence_length, PackingPolicy policy);
+std::string packing_path(const std::string& key, bool held_out, std::int64_t sequence_length, PackingPolicy policy);
 // The keys of the datasets in a folder, sorted.
 Result<std::vector<std::string>> list_datasets(Store& store);
 
-// Reads every byte of a dataset: model, shards and tables, checksums and sums. Returns the bytes read.
-// Errors: the first thing wrong, by file.
+// Reads every byte of a dataset and checks checksums and sums: model, shards and tables. Returns the bytes read.
+// Errors: the first failure, with its file.
 Result<Bytes> verify_dataset(Store& store, const std::string& key);
 
-// Of the documents' lengths in tokens, eos included; zeros when there is no document.
+// Statistics of the documents' lengths in tokens, eos included; zeros if there is no document.
 struct LengthStats {
   std::int64_t shortest = 0, median = 0, p90 = 0, p99 = 0, longest = 0;
 };

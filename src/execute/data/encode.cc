@@ -1,4 +1,4 @@
-// In rounds: as many units of text as threads are read, encoded side by side, and handed on in order.
+// Works in rounds: reads one unit of text per thread, encodes the units in parallel, and passes them on in order.
 
 #include "execute/data/encode.h"
 
@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kUnitBytes = std::int64_t{1} << 20;
 
 struct Encoded {
-  std::size_t end = 0;  // in the unit's tokens
+  std::size_t end = 0;  // end of the document in the unit's tokens
   std::int64_t bytes = 0;
   bool held_out = false;
   bool cut = false;
@@ -27,7 +27,7 @@ class Unit {
     documents_.clear();
   }
 
-  // False when the documents ended before the unit was full.
+  // False if the documents ended before the unit was full.
   Result<bool> read(const EncodeStep& step) {
     clear();
     for (std::int64_t bytes = 0; bytes < kUnitBytes; bytes += documents_.back().bytes + 1) {
@@ -65,7 +65,7 @@ class Unit {
   }
 
  private:
-  // Appends the tokens of a text, fewer than `length` unless that is 0; whether there were more.
+  // Appends the tokens of a text, fewer than `length` unless that is 0. Returns whether it had more.
   bool encode(const std::string& text, std::size_t length) {
     const std::size_t begin = tokens_.size();
     encoder_.encode(text, tokens_);

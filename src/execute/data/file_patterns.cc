@@ -1,4 +1,4 @@
-// expand_files: patterns are matched name by name, folder by folder, so `texts/*/a?.txt` reads only what it must.
+// expand_files: patterns are matched component by component, so `texts/*/a?.txt` lists only the necessary folders.
 
 #include "execute/data/file_patterns.h"
 
@@ -19,10 +19,10 @@ std::string join(const std::string& folder, const std::string& name) {
   return folder.empty() ? name : folder + "/" + name;
 }
 
-// The entries of `folder` that match `name`; folders are wanted on the way, files at the end of a pattern.
+// The entries of `folder` that match `name`: files if `last`, else folders.
 Result<std::vector<std::string>> matches(Store& store, const std::string& folder, const std::string& name, bool last) {
   const std::string path = join(folder, name);
-  if (TRY(store.exists(path))) return std::vector<std::string>{path};  // of that very name
+  if (TRY(store.exists(path))) return std::vector<std::string>{path};  // an exact name takes precedence
   if (!has_wildcard(name)) return std::vector<std::string>{};
   std::vector<std::string> found;
   for (std::string entry : TRY(store.list(folder))) {

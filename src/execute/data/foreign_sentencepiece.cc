@@ -1,6 +1,6 @@
-// SentencePiece as other people's models were trained with it (T5's spiece.model): it normalises the text, puts a space
-// before it, makes one space of several, and what it has no token for becomes unk. So decode(encode(x)) need not be x:
-// such a tokenizer is for prompts and answers, and for datasets of pairs.
+// SentencePiece models as other people trained them (T5's spiece.model): these normalise the text, prepend a space,
+// collapse several spaces, and encode unknown text as unk. So decode(encode(x)) may differ from x: such a tokenizer is
+// for prompts and answers, and for datasets of pairs.
 
 #include <sentencepiece_processor.h>
 
@@ -34,7 +34,7 @@ class WholeEncoder : public ModelEncoder {
 
 std::unique_ptr<ModelEncoder> ForeignModel::encoder() const { return std::make_unique<WholeEncoder>(*this); }
 
-// "<0x41>" of a model with tokens for bytes is "A".
+// In a model with byte tokens, "<0x41>" is "A".
 std::string spelled(const std::string& piece, bool byte) {
   return byte ? std::string(1, static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16))) : spelled_piece(piece);
 }
@@ -54,6 +54,7 @@ Result<std::shared_ptr<TokenizerModel>> load_foreign_sentencepiece(std::string_v
   model->bos = processor.bos_id() >= 0 ? processor.bos_id() : processor.pad_id() >= 0 ? processor.pad_id() : model->eos;
   model->keeps_text = false;
   for (int token = 0; token < processor.GetPieceSize(); ++token) {
+    if (processor.IsControl(token)) model->specials.push_back({processor.IdToPiece(token), token});
     const bool mark = processor.IsControl(token) || processor.IsUnknown(token);
     model->spellings.push_back(mark ? std::string() : spelled(processor.IdToPiece(token), processor.IsByte(token)));
   }

@@ -19,7 +19,7 @@ Error not_usable(const Where& where, std::string what, std::string hint) {
   return error(ErrorKind::invalid, "{}", what).at(Where(where)).hinted(std::move(hint));
 }
 
-// The number of the escape `\uXXXX` that `text` begins with; -1 if it begins with none.
+// The code of the escape `\uXXXX` at the start of `text`; -1 if there is none.
 int escaped(std::string_view text) {
   if (text.size() < 6 || text[0] != '\\' || text[1] != 'u') return -1;
   int number = 0;
@@ -35,7 +35,7 @@ int escaped(std::string_view text) {
 bool is_first_half(int number) { return number >= 0xD800 && number <= 0xDBFF; }
 bool is_second_half(int number) { return number >= 0xDC00 && number <= 0xDFFF; }
 
-// Where an escape stands that is one half of a surrogate pair, without the other; npos if nowhere from `at` on.
+// The position of the first unpaired surrogate escape from `at` on; npos if there is none.
 std::size_t find_half_pair(std::string_view record, std::size_t at = 0) {
   while ((at = record.find('\\', at)) != record.npos) {
     const int number = escaped(record.substr(at));
@@ -47,7 +47,7 @@ std::size_t find_half_pair(std::string_view record, std::size_t at = 0) {
   return record.npos;
 }
 
-// nlohmann's "[json.exception...] parse error ...: syntax error while parsing value - REASON; last read: ...".
+// Extracts REASON from nlohmann's "[json.exception...] parse error ... while parsing value - REASON; last read: ...".
 std::string reason_of(std::string_view what) {
   const std::size_t begin = what.find(" - ");
   if (begin == what.npos) return std::string(what);
@@ -99,7 +99,7 @@ Result<std::string> text_of_json(std::string_view record, const std::string& fie
     json = Json::parse(record.begin(), record.end());
   } catch (const Json::parse_error& bad) {
     return not_json(record, bad, field, where);
-  } catch (const Json::exception& bad) {  // a number out of range
+  } catch (const Json::exception& bad) {  // a number is out of range
     return refused(fmt::format("not JSON: {}", bad.what()));
   }
   if (!json.is_object()) return refused(fmt::format("a JSON {}, not an object", json.type_name()));

@@ -1,12 +1,12 @@
 #pragma once
-// What reading JSON Lines needs beyond text_source.h.
+// Internals of the JSON Lines reader (text_source.h).
 
 #include <cstddef>
 #include <string>
 
 namespace systole {
 
-// Puts U+FFFD in place of each escape (\uD83D) that is half of a surrogate pair, alone; returns how many.
+// Replaces each unpaired surrogate escape (\uD83D) by U+FFFD; returns how many.
 std::size_t replace_half_pairs(std::string& record);
 
 }  // namespace systole

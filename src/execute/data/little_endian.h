@@ -1,5 +1,5 @@
 #pragma once
-// Numbers in file formats: little-endian, which every machine Systole runs on is.
+// Little-endian numbers in file formats. Every machine that runs Systole is little-endian.
 
 #include <bit>
 #include <cstddef>

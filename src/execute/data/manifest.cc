@@ -1,4 +1,4 @@
-// tokens.json. Hashes are hexadecimal strings, bytes and counts integers.
+// Reads and writes tokens.json. Hashes are hexadecimal strings; bytes and counts are integers.
 
 #include <nlohmann/json.hpp>
 
@@ -63,7 +63,7 @@ TokensManifest manifest_of(const Json& json) {
   manifest.held_out = split_of(json.at("held_out"));
   manifest.empty = count_of(json, "empty_documents");
   manifest.replaced = count_of(json, "replaced_utf8");
-  if (json.contains("cut_pairs")) manifest.cut = count_of(json, "cut_pairs");  // since there are pairs
+  if (json.contains("cut_pairs")) manifest.cut = count_of(json, "cut_pairs");  // absent in files older than pairs
   manifest.held_out_also_in_train = count_of(json, "held_out_also_in_train");
   return manifest;
 }
@@ -106,6 +106,7 @@ Result<TokensManifest> parse_tokens_manifest(std::string_view text, const std::s
     if (version > kVersion) {
       return error(ErrorKind::unsupported, "this tokens.json has version {}; this Systole reads up to version {}",
                    version, kVersion)
+          .coded(ErrorCode::newer_version)
           .at({name})
           .hinted("use the Systole that wrote it or a newer one, or build the data again");
     }

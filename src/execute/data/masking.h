@@ -1,15 +1,15 @@
 #pragma once
-// Which tokens of a row a masked language model has to tell (Devlin et al., arXiv:1810.04805, section 3.1). A token is
-// drawn with probability `share`; of the drawn, `hidden` become the mask, `random` any token of text, the others stay.
-// The bits belong to (seed, epoch, row of the epoch, position), so neither a restart nor how rows are dealt out to
-// readers changes a label.
+// Token masking for masked language models (Devlin et al., arXiv:1810.04805, section 3.1). A token is drawn with
+// probability `share`; of the drawn ones, a fraction `hidden` becomes the mask, `random` any token of text, and the
+// rest is unchanged. The random bits depend on (seed, epoch, row of the epoch, position), so neither a restart nor the
+// assignment of rows to readers changes a label.
 
 #include <cstdint>
 #include <span>
 
 namespace systole {
 
-// 0, the tokenizer's unk, which no text becomes.
+// 0, the tokenizer's unk, which no text is encoded to.
 constexpr std::int32_t kMaskToken = 0;
 
 struct Masking {
@@ -19,8 +19,8 @@ struct Masking {
   std::int32_t first = 3, end = 2048;  // tokens of text: [first, end)
 };
 
-// `tokens`: a row's own, of which the drawn ones are changed; `labels` gets those that were there, -1 elsewhere.
-// `segments`: 0 in padding, where nothing is drawn. Returns the labels. All of one size.
+// Masks the drawn ones of a row's `tokens`; `labels` gets their original tokens, and -1 elsewhere. `segments`: 0 in
+// padding, where nothing is drawn. Returns the number of labels. REQUIRES: equal sizes.
 std::int64_t mask_row(const Masking& masking, std::int64_t epoch, std::int64_t row,
                       std::span<const std::int32_t> segments, std::span<std::int32_t> tokens,
                       std::span<std::int32_t> labels);

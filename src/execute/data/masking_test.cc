@@ -16,7 +16,7 @@ struct Row {
   std::int64_t count = 0;
 };
 
-// `segments` as long as the row; every token is 100, but for eos at multiples of 50.
+// `segments` is as long as the row; every token is 100, except eos at multiples of 50.
 Row masked(const Masking& masking, std::int64_t epoch, std::int64_t row, const Numbers& segments) {
   Row result{Numbers(segments.size(), 100), Numbers(segments.size(), 77), 0};
   for (std::size_t i = 0; i < segments.size(); i += 50) result.tokens[i] = masking.eos;
@@ -70,7 +70,7 @@ TEST(Masking, the_draw_belongs_to_seed_epoch_row_and_place) {
   EXPECT_NE(first.labels, masked({}, 3, 5, segments).labels);
   EXPECT_NE(first.labels, masked({}, 4, 4, segments).labels);
   EXPECT_NE(first.labels, masked({.seed = 1}, 3, 4, segments).labels);
-  // A longer row begins alike.
+  // A longer row has the same beginning.
   const Row longer = masked({}, 3, 4, Numbers(600, 1));
   EXPECT_TRUE(std::equal(first.labels.begin(), first.labels.end(), longer.labels.begin()));
   EXPECT_TRUE(std::equal(first.tokens.begin(), first.tokens.end(), longer.tokens.begin()));

@@ -60,9 +60,9 @@ void MergeTable::apply_long(std::vector<std::int32_t>& word) const {
   constexpr std::int32_t kGone = -1;
   struct Candidate {
     std::uint32_t rank;
-    std::size_t left, right;  // places
+    std::size_t left, right;  // indexes into the word
     std::int32_t result;
-    std::int32_t was_left, was_right;  // stale when the tokens there are others by now
+    std::int32_t was_left, was_right;  // stale if the tokens at these indexes have changed
     bool operator<(const Candidate& other) const { return std::tie(rank, left) > std::tie(other.rank, other.left); }
   };
   const std::size_t size = word.size();

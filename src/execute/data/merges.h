@@ -1,6 +1,6 @@
 #pragma once
-// Byte-pair merging (Sennrich et al. 2016, arXiv 1508.07909): while two neighbours are a known pair, the pair of the
-// lowest rank becomes one token, of equal ones the leftmost. Private to this folder.
+// Byte-pair merging (Sennrich et al. 2016, arXiv 1508.07909): as long as any two neighbours are a known pair, the pair
+// of the lowest rank, the leftmost among equals, becomes one token. Private to this folder.
 
 #include <cstdint>
 #include <span>
@@ -15,10 +15,10 @@ struct Merge {
   std::int32_t result = 0;
 };
 
-// Immutable; any number of threads. Memory: 16 bytes a slot, at most half of the slots taken.
+// A hash table. Immutable; thread-safe. Memory: 16 bytes per slot, at most half of the slots used.
 class MergeTable {
  public:
-  // In the order of their ranks; of a pair named twice the later one counts.
+  // `merges` in order of rank. If a pair appears twice, the later one counts.
   explicit MergeTable(std::span<const Merge> merges);
 
   static constexpr std::uint32_t kNone = 0xFFFFFFFF;
@@ -37,13 +37,13 @@ class MergeTable {
 
   Bytes resident() const { return Bytes(static_cast<std::int64_t>(slots_.size() * sizeof(Slot))); }
 
-  // Merges the tokens of one word in place. O(n²) for short words, O(n log n) for long ones; the same result.
+  // Merges the tokens of one word in place. O(n²) for short words, O(n log n) for long ones; equal results.
   void apply(std::vector<std::int32_t>& word) const;
 
  private:
   struct Slot {
     std::uint64_t key = 0;
-    std::uint32_t rank = kNone;  // of an empty slot
+    std::uint32_t rank = kNone;  // kNone: the slot is empty
     std::int32_t result = 0;
   };
   static std::uint64_t key_of(std::int32_t left, std::int32_t right) {

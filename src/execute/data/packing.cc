@@ -11,14 +11,14 @@ namespace {
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = 128;
 
-// The pieces of one document, and the bytes of text each stands for: what its tokens spell, and the rest to the last.
+// The pieces of one document, and the bytes of text of each: what its tokens spell; the last piece gets the rest.
 Status cut(const TokenShard& shard, std::int64_t document, std::uint64_t base, const Tokenizer& tokenizer,
-           std::int64_t row_length, std::span<std::byte> scratch, std::vector<Piece>& pieces) {
+           std::int64_t sequence_length, std::span<std::byte> scratch, std::vector<Piece>& pieces) {
   const std::int64_t begin = shard.document_begin(document), end = shard.document_end(document);
   std::int64_t bytes = shard.document_bytes(document);
   std::vector<std::int32_t> tokens;
-  for (std::int64_t at = begin; at < end; at += row_length) {
-    const std::int64_t length = std::min(row_length, end - at);
+  for (std::int64_t at = begin; at < end; at += sequence_length) {
+    const std::int64_t length = std::min(sequence_length, end - at);
     std::int64_t spelled = bytes;
     if (at + length < end) {
       tokens.resize(static_cast<std::size_t>(length));
@@ -38,7 +38,7 @@ Status cut(const TokenShard& shard, std::int64_t document, std::uint64_t base, c
   return Done{};
 }
 
-// Sorts the pieces by row, in their order within a row.
+// Sorts the pieces by row, keeping their order within a row.
 void arrange(Packing& packing, std::vector<Piece> pieces, const std::vector<std::uint32_t>& rows) {
   std::uint32_t count = 0;
   for (const std::uint32_t row : rows) count = std::max(count, row + 1);
@@ -62,7 +62,7 @@ Error damaged(const std::string& name, std::string why) {
       .hinted("remove it and build the data again: `systole data build`");
 }
 
-// What a reader relies on, besides the checksums.
+// Checks what a reader relies on, beyond the checksums.
 Status check_tables(const Packing& packing, std::size_t pieces, const std::string& name) {
   if (packing.first.front() != 0 || packing.first.back() != pieces)
     return damaged(name, "its rows do not hold its pieces");
@@ -78,7 +78,7 @@ Status check_tables(const Packing& packing, std::size_t pieces, const std::strin
       row += piece.length;
       bytes += piece.bytes;
     }
-    if (row > static_cast<std::uint64_t>(packing.row_length))
+    if (row > static_cast<std::uint64_t>(packing.sequence_length))
       return damaged(name, fmt::format("row {} is too full", i));
     tokens += row;
   }
@@ -96,33 +96,34 @@ Bytes Packing::resident() const {
   return Bytes(static_cast<std::int64_t>(first.capacity() * sizeof(first[0]) + pieces.capacity() * sizeof(Piece)));
 }
 
-Hash128 packing_inputs(std::span<const ShardInfo> shards, std::int64_t row_length, PackingPolicy policy) {
-  std::string inputs = fmt::format("packing {} {} {}\n", kVersion, row_length, name_of(policy));
+Hash128 packing_inputs(std::span<const ShardInfo> shards, std::int64_t sequence_length, PackingPolicy policy) {
+  std::string inputs = fmt::format("packing {} {} {}\n", kVersion, sequence_length, name_of(policy));
   for (const ShardInfo& shard : shards) inputs += to_hex(shard.id) + "\n";
   return hash128(inputs);
 }
 
-Result<Packing> pack(std::span<const TokenShard> shards, const Tokenizer& tokenizer, std::int64_t row_length,
+Result<Packing> pack(std::span<const TokenShard> shards, const Tokenizer& tokenizer, std::int64_t sequence_length,
                      PackingPolicy policy) {
-  CHECK(row_length >= 1, "rows of {}", row_length);
+  CHECK(sequence_length >= 1, "rows of {}", sequence_length);
   std::vector<Piece> pieces;
   std::vector<ShardInfo> infos;
   std::vector<std::byte> scratch(kTokenBlockBytes);
-  Packing packing{.policy = policy, .row_length = row_length};
+  Packing packing{.policy = policy, .sequence_length = sequence_length};
   for (const TokenShard& shard : shards) {
     for (std::int64_t document = 0; document < shard.info().documents; ++document) {
-      TRY(cut(shard, document, static_cast<std::uint64_t>(packing.tokens), tokenizer, row_length, scratch, pieces));
+      TRY(cut(shard, document, static_cast<std::uint64_t>(packing.tokens), tokenizer, sequence_length, scratch,
+              pieces));
     }
     packing.tokens += shard.info().tokens;
     packing.bytes += shard.info().bytes;
     infos.push_back(shard.info());
   }
-  packing.inputs = packing_inputs(infos, row_length, policy);
+  packing.inputs = packing_inputs(infos, sequence_length, policy);
   std::vector<std::uint32_t> rows(pieces.size());
   if (policy == PackingPolicy::packed) {
     std::vector<std::uint32_t> lengths(pieces.size());
     for (std::size_t i = 0; i < pieces.size(); ++i) lengths[i] = pieces[i].length;
-    rows = best_fit_rows(lengths, row_length);
+    rows = best_fit_rows(lengths, sequence_length);
   } else {
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::uint32_t>(i);
   }
@@ -135,7 +136,7 @@ std::vector<std::byte> serialise(const Packing& packing) {
   put(bytes, std::string_view("SYSPACKS"));
   put(bytes, kVersion);
   put(bytes, std::uint32_t{packing.policy == PackingPolicy::packed ? 0u : 1u});
-  for (const std::int64_t number : {packing.row_length, packing.rows(),
+  for (const std::int64_t number : {packing.sequence_length, packing.rows(),
                                     static_cast<std::int64_t>(packing.pieces.size()), packing.tokens, packing.bytes}) {
     put(bytes, static_cast<std::uint64_t>(number));
   }
@@ -156,20 +157,21 @@ Result<Packing> parse_packing(std::span<const std::byte> bytes, const std::strin
   if (const auto version = get<std::uint32_t>(bytes, 8); version > kVersion) {
     return error(ErrorKind::unsupported, "this packing table has version {}; this Systole reads up to version {}",
                  version, kVersion)
+        .coded(ErrorCode::newer_version)
         .at({name})
         .hinted("use the Systole that wrote it or a newer one, or build the data again");
   }
   if (get<std::uint64_t>(bytes, 120) != hash64(bytes.first(120))) return damaged(name, "its header's checksum differs");
   const auto policy = get<std::uint32_t>(bytes, 12);
-  const auto row_length = get<std::uint64_t>(bytes, 16), rows = get<std::uint64_t>(bytes, 24),
+  const auto sequence_length = get<std::uint64_t>(bytes, 16), rows = get<std::uint64_t>(bytes, 24),
              pieces = get<std::uint64_t>(bytes, 32);
   const std::uint64_t room = (bytes.size() - kHeaderBytes) / 8;
-  if (policy > 1 || row_length == 0 || row_length > std::numeric_limits<std::uint32_t>::max() || rows > room ||
-      pieces > room || bytes.size() != kHeaderBytes + 8 * (rows + 1) + 16 * pieces) {
+  if (policy > 1 || sequence_length == 0 || sequence_length > std::numeric_limits<std::uint32_t>::max() ||
+      rows > room || pieces > room || bytes.size() != kHeaderBytes + 8 * (rows + 1) + 16 * pieces) {
     return damaged(name, fmt::format("it has {} bytes, which its header does not explain", bytes.size()));
   }
   Packing packing{.policy = policy == 0 ? PackingPolicy::packed : PackingPolicy::padded,
-                  .row_length = static_cast<std::int64_t>(row_length),
+                  .sequence_length = static_cast<std::int64_t>(sequence_length),
                   .inputs = {get<std::uint64_t>(bytes, 56), get<std::uint64_t>(bytes, 64)},
                   .first = std::vector<std::uint64_t>(rows + 1),
                   .pieces = std::vector<Piece>(pieces),

@@ -18,13 +18,13 @@ std::vector<std::uint32_t> random_lengths(std::size_t count, std::uint32_t longe
   return lengths;
 }
 
-// The slow, obvious twin: every row is looked at for every piece.
-std::vector<std::uint32_t> best_fit_by_search(const std::vector<std::uint32_t>& lengths, std::int64_t row_length) {
+// The slow reference: looks at every row for every piece.
+std::vector<std::uint32_t> best_fit_by_search(const std::vector<std::uint32_t>& lengths, std::int64_t sequence_length) {
   std::vector<std::size_t> order(lengths.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return lengths[a] > lengths[b]; });
   std::vector<std::int64_t> room;
-  std::vector<std::size_t> touched;  // when a row was last put back: among equals, the latest is taken
+  std::vector<std::size_t> touched;  // time of a row's last insertion: among equals, the latest is taken
   std::vector<std::uint32_t> rows(lengths.size());
   std::size_t now = 0;
   for (const std::size_t piece : order) {
@@ -36,7 +36,7 @@ std::vector<std::uint32_t> best_fit_by_search(const std::vector<std::uint32_t>& 
       if (better) best = row;
     }
     if (best == room.size()) {
-      room.push_back(row_length);
+      room.push_back(sequence_length);
       touched.push_back(0);
     }
     room[best] -= lengths[piece];
@@ -47,11 +47,11 @@ std::vector<std::uint32_t> best_fit_by_search(const std::vector<std::uint32_t>& 
 }
 
 TEST(BestFit, EqualsTheSearch) {
-  for (const std::int64_t row_length : {1, 7, 63, 64, 65, 200}) {
+  for (const std::int64_t sequence_length : {1, 7, 63, 64, 65, 200}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      const auto lengths = random_lengths(120, static_cast<std::uint32_t>(row_length), seed);
-      EXPECT_EQ(best_fit_rows(lengths, row_length), best_fit_by_search(lengths, row_length))
-          << row_length << " " << seed;
+      const auto lengths = random_lengths(120, static_cast<std::uint32_t>(sequence_length), seed);
+      EXPECT_EQ(best_fit_rows(lengths, sequence_length), best_fit_by_search(lengths, sequence_length))
+          << sequence_length << " " << seed;
     }
   }
 }
@@ -110,8 +110,8 @@ class Packed : public testing::Test {
 
 TEST_F(Packed, EveryTokenStandsInExactlyOnePieceAndNoPieceCrossesADocument) {
   for (const PackingPolicy policy : {PackingPolicy::packed, PackingPolicy::padded}) {
-    for (const std::int64_t row_length : {1, 5, 16, 64, 1000}) {
-      const Packing packing = pack(shards_, *tokenizer_, row_length, policy).value();
+    for (const std::int64_t sequence_length : {1, 5, 16, 64, 1000}) {
+      const Packing packing = pack(shards_, *tokenizer_, sequence_length, policy).value();
       EXPECT_EQ(packing.tokens, static_cast<std::int64_t>(all_.size()));
       EXPECT_EQ(packing.bytes, bytes_);
       std::vector<int> covered(all_.size());
@@ -126,14 +126,14 @@ TEST_F(Packed, EveryTokenStandsInExactlyOnePieceAndNoPieceCrossesADocument) {
           const auto end = std::upper_bound(ends_.begin(), ends_.end(), piece.token);
           ASSERT_LE(piece.token + piece.length, *end);
           // A piece ends with its document or is as long as a row.
-          ASSERT_TRUE(piece.token + piece.length == *end || piece.length == row_length);
+          ASSERT_TRUE(piece.token + piece.length == *end || piece.length == sequence_length);
         }
-        ASSERT_LE(used, row_length);
+        ASSERT_LE(used, sequence_length);
         ASSERT_GT(used, 0);
       }
       EXPECT_EQ(bytes, bytes_);
       EXPECT_EQ(std::count(covered.begin(), covered.end(), 1), static_cast<std::ptrdiff_t>(covered.size()));
-      EXPECT_EQ(packing.padding(), packing.rows() * row_length - packing.tokens);
+      EXPECT_EQ(packing.padding(), packing.rows() * sequence_length - packing.tokens);
     }
   }
 }

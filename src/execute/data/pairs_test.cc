@@ -30,16 +30,14 @@ class Pairs : public testing::Test {
     options_.train_text.target = "target";
     options_.held_out_fraction = 0.1;
     options_.tokenizer.vocabulary = 350;
-    options_.row_length = kInput + kTarget;
+    options_.sequence_length = kInput + kTarget;
     options_.target_length = kTarget;
     options_.policy = PackingPolicy::padded;
     reader_.batch_rows = 3;
     reader_.target_length = kTarget;
-    reader_.clock = clock_.get();
   }
 
   std::unique_ptr<Store> texts_ = make_memory_store(), out_ = make_memory_store();
-  std::unique_ptr<Clock> clock_ = real_clock();
   std::map<std::string, std::string> answers_;
   BuildOptions options_;
   RowReaderOptions reader_;
@@ -111,7 +109,7 @@ TEST_F(Pairs, each_has_a_row_with_its_input_and_its_target) {
   EXPECT_EQ(parse_tokens_manifest(to_json(dataset.manifest), "tokens.json").value(), dataset.manifest);
 }
 
-// A T5's own model: unigram, without bos, bytes or the promise to keep a text.
+// A T5's own model: unigram, without bos, byte tokens or the guarantee to keep a text.
 TEST_F(Pairs, are_made_with_a_t5s_own_tokenizer) {
   const auto golden = open_posix_store(SYSTOLE_SOURCE_DIR "/src/execute/weights/golden/t5").value();
   options_.tokenizer_model = read_text(*golden, "spiece.model").value();

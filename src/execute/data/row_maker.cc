@@ -11,9 +11,9 @@ RowReader::Maker::Maker(std::shared_ptr<const PackedTokens> data, const RowReade
       scratch_(kTokenBlockBytes) {}
 
 std::int64_t RowReader::Maker::slot_size(const Packing& packing, const RowReaderOptions& options) {
-  const std::int64_t targets = options.target_length, source = packing.row_length - targets;
-  if (targets > 0) return options.batch_rows * (2 * source + 3 * targets) + packing.row_length;
-  return options.batch_rows * packing.row_length * (options.masking ? 5 : 4);
+  const std::int64_t targets = options.target_length, source = packing.sequence_length - targets;
+  if (targets > 0) return options.batch_rows * (2 * source + 3 * targets) + packing.sequence_length;
+  return options.batch_rows * packing.sequence_length * (options.masking ? 5 : 4);
 }
 
 bool RowReader::Maker::ended(RowCursor cursor) const { return options_.pass == RowPass::once && cursor.epoch > 0; }
@@ -21,7 +21,7 @@ bool RowReader::Maker::ended(RowCursor cursor) const { return options_.pass == R
 RowReader::Maker::Parts RowReader::Maker::parts_of(Numbers staging) const {
   const auto rows = static_cast<std::size_t>(options_.batch_rows);
   const auto targets = rows * static_cast<std::size_t>(options_.target_length);
-  const std::size_t source = rows * static_cast<std::size_t>(data_->packing.row_length) - targets;
+  const std::size_t source = rows * static_cast<std::size_t>(data_->packing.sequence_length) - targets;
   const auto take = [&staging](std::size_t size) {
     const Numbers part = staging.first(size);
     staging = staging.subspan(size);
@@ -105,7 +105,7 @@ Status RowReader::Maker::fill_pieces(std::span<const Piece> pieces, const Parts&
   return Done{};
 }
 
-// What a row of pieces labels is what a row of masked tokens reads.
+// The labels of a row of pieces are the input of a masked row.
 void RowReader::Maker::mask(Place place, const Parts& row, Batch& batch) const {
   for (std::size_t i = 0; i < row.tokens.size(); ++i) row.tokens[i] = row.segments[i] == 0 ? 0 : row.labels[i];
   batch.label_count -= std::count_if(row.segments.begin(), row.segments.end(), [](std::int32_t s) { return s != 0; });
@@ -113,7 +113,7 @@ void RowReader::Maker::mask(Place place, const Parts& row, Batch& batch) const {
   batch.bytes = 0;
 }
 
-// A pair lies in its shard as input, bos, target, eos; encode.h says how long each part may be.
+// A pair is stored as input, bos, target, eos; encode.h gives the maximal lengths.
 Status RowReader::Maker::fill_pair(const Piece& piece, const Parts& row, Batch& batch) {
   const Numbers pair = row.pair.first(piece.length);
   TRY(read_tokens(piece.token, pair));
@@ -135,7 +135,7 @@ Status RowReader::Maker::fill_pair(const Piece& piece, const Parts& row, Batch& 
   return Done{};
 }
 
-// A piece is a part of one document, and a document lies in one shard.
+// A piece is part of one document, and a document is in one shard.
 Status RowReader::Maker::read_tokens(std::uint64_t first, std::span<std::int32_t> into) {
   auto begin = static_cast<std::int64_t>(first);
   for (const TokenShard& shard : data_->shards) {

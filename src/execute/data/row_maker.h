@@ -1,5 +1,5 @@
 #pragma once
-// Fills one batch: what the reader's thread does. Private to rows.
+// Makes one batch; runs on the reader's thread. Private to rows.
 
 #include "execute/data/rows.h"
 
@@ -9,22 +9,22 @@ class RowReader::Maker {
  public:
   Maker(std::shared_ptr<const PackedTokens> data, const RowReaderOptions& options);
 
-  // The number of i32 in one batch's staging.
+  // The number of i32 in the staging buffer of one batch.
   static std::int64_t slot_size(const Packing& packing, const RowReaderOptions& options);
-  // The batch that starts at `cursor`, into `staging` of slot_size; allocates nothing.
+  // Makes the batch that starts at `cursor` in `staging`, of slot_size; allocates nothing.
   // REQUIRES: !ended(cursor). Errors: io, corrupt.
   Result<Batch> make(RowCursor cursor, std::span<std::int32_t> staging);
   bool ended(RowCursor cursor) const;
 
  private:
   using Numbers = std::span<std::int32_t>;
-  // Of all rows, or of one.
+  // Parts of the staging buffer: of all rows, or of one.
   struct Parts {
     Numbers tokens, labels, segments, positions, types, target_tokens, target_segments;
-    Numbers pair;  // one, as it lies in the shard
+    Numbers pair;  // one pair, as stored in the shard
   };
   struct Place {
-    std::int64_t epoch, row;  // in the epoch's order
+    std::int64_t epoch, row;  // row: index in the epoch's order
   };
   Parts parts_of(Numbers staging) const;
   Parts row_of(const Parts& all, std::int64_t row) const;

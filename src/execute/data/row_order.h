@@ -1,8 +1,8 @@
 #pragma once
-// The order of rows in an epoch: a keyed permutation, evaluated at one place in O(1) time and memory, so that a cursor
-// of two numbers resumes any run exactly. A Feistel network of 6 rounds over the least even number of bits that holds
-// the rows (Luby and Rackoff 1988), its round function from Philox keyed by the seed; a result beyond the rows is sent
-// through again ("cycle walking", Black and Rogaway 2002), fewer than four times on average.
+// The order of rows in an epoch: a keyed permutation, evaluated at any position in O(1) time and memory. So a cursor of
+// two numbers resumes any run exactly. It is a Feistel network of 6 rounds over the smallest even number of bits that
+// holds the rows (Luby and Rackoff 1988); the round function is Philox keyed by the seed. A result beyond the rows is
+// permuted again ("cycle walking", Black and Rogaway 2002), fewer than four times on average.
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@ namespace systole {
 
 class RowOrder {
  public:
-  // REQUIRES: rows >= 1. Not shuffled: the rows as they are.
+  // REQUIRES: rows >= 1. Not shuffled: the identity.
   RowOrder(std::int64_t rows, std::uint64_t seed, bool shuffled);
   // The row at `position` of `epoch`. REQUIRES: 0 <= position < rows.
   std::int64_t at(std::int64_t epoch, std::int64_t position) const;

@@ -15,8 +15,8 @@ Bytes PackedTokens::resident() const {
   return bytes;
 }
 
-// A ring of slots between one thread and one consumer. Slots [given, made) are ready; the slot before `given` is the
-// consumer's until it asks again.
+// A ring of slots between one thread and one consumer. Slots [given, made) are ready; the consumer holds the slot
+// before `given` until its next call.
 class RowReader::Queue {
  public:
   Queue(std::shared_ptr<const PackedTokens> data, RowReaderOptions options, RowCursor start)
@@ -43,12 +43,7 @@ class RowReader::Queue {
     std::unique_lock lock(mutex_);
     holding_ = false;
     changed_.notify_all();
-    if (made_ == given_ && !finished_) {
-      const Seconds began = options_.clock->now();
-      changed_.wait(lock, [&] { return made_ > given_ || finished_; });
-      stats_.waited += options_.clock->now() - began;
-      ++stats_.waits;
-    }
+    changed_.wait(lock, [&] { return made_ > given_ || finished_; });
     if (made_ == given_) {
       if (error_) return *error_;
       return static_cast<const Batch*>(nullptr);
@@ -56,17 +51,12 @@ class RowReader::Queue {
     const Batch& batch = batches_[slot(given_++)];
     holding_ = true;
     cursor_ = batch.next;
-    ++stats_.batches;
     return &batch;
   }
 
   RowCursor cursor() const {
     const std::lock_guard lock(mutex_);
     return cursor_;
-  }
-  RowReaderStats stats() const {
-    const std::lock_guard lock(mutex_);
-    return stats_;
   }
   Bytes allocated() const {
     return Bytes(static_cast<std::int64_t>(staging_.capacity() * sizeof(std::int32_t) + kTokenBlockBytes));
@@ -105,18 +95,14 @@ class RowReader::Queue {
   Result<Batch> make(std::int64_t number, RowCursor cursor) {
     try {
       if (options_.before_batch) options_.before_batch(number);
-      const Seconds began = options_.clock->now();
-      Result<Batch> batch = maker_.make(cursor, std::span(staging_).subspan(slot(number) * slot_size_, slot_size_));
-      const std::lock_guard lock(mutex_);
-      stats_.reading += options_.clock->now() - began;
-      return batch;
+      return maker_.make(cursor, std::span(staging_).subspan(slot(number) * slot_size_, slot_size_));
     } catch (const Failure& failure) { return failure.error(); } catch (const std::exception& other) {
       return error(ErrorKind::internal, "the data reader's thread failed: {}", other.what());
     }
   }
 
   const RowReaderOptions options_;
-  Maker maker_;  // the thread's
+  Maker maker_;  // used by the thread only
   std::vector<Batch> batches_;
   const RowCursor start_;
   mutable std::mutex mutex_;
@@ -125,7 +111,6 @@ class RowReader::Queue {
   bool holding_ = false, stopping_ = false, finished_ = false;
   std::optional<Error> error_;
   RowCursor cursor_;
-  RowReaderStats stats_;
   const std::size_t slot_size_;
   std::vector<std::int32_t> staging_;
   std::thread thread_;
@@ -138,7 +123,7 @@ RowReader::RowReader(RowReader&&) noexcept = default;
 Result<RowReader> RowReader::open(std::shared_ptr<const PackedTokens> data, RowReaderOptions options, RowCursor start) {
   const std::int64_t rows = data->packing.rows();
   const std::int64_t step = options.step_rows > 0 ? options.step_rows : options.batch_rows;
-  CHECK(rows > 0 && options.clock != nullptr && options.queue_batches >= 2 && options.batch_rows > 0,
+  CHECK(rows > 0 && options.queue_batches >= 2 && options.batch_rows > 0,
         "a reader of {} rows in batches of {}, {} slots", rows, options.batch_rows, options.queue_batches);
   CHECK(options.first_row >= 0 && options.first_row + options.batch_rows <= step, "rows {}+{} of a step of {}",
         options.first_row, options.batch_rows, step);
@@ -152,7 +137,6 @@ Result<RowReader> RowReader::open(std::shared_ptr<const PackedTokens> data, RowR
 
 Result<const Batch*> RowReader::next() { return queue_->next(); }
 RowCursor RowReader::cursor() const { return queue_->cursor(); }
-RowReaderStats RowReader::stats() const { return queue_->stats(); }
 Bytes RowReader::allocated() const { return queue_->allocated(); }
 
 Bytes RowReader::planned(const Packing& packing, const RowReaderOptions& options) {

@@ -7,7 +7,7 @@
 namespace systole {
 namespace {
 constexpr std::size_t kSectionBytes = std::size_t{64} << 10;
-constexpr std::uint64_t kStream = 0x73616d706c65;  // "sample": apart from other uses of the seed
+constexpr std::uint64_t kStream = 0x73616d706c65;  // "sample": separates this use of the seed from others
 }  // namespace
 
 void TextSample::add(std::string_view document) {
@@ -16,7 +16,7 @@ void TextSample::add(std::string_view document) {
     document.remove_prefix(section.size());
     const PhiloxBlock bits = philox(seed_, philox_counter(count_++, kStream));
     const std::uint64_t priority = (std::uint64_t{bits[1]} << 32) | bits[0];
-    // Full, and later than all: it would be the first to go.
+    // The sample is full and this priority is not below its largest: the section would be evicted at once.
     const auto size = static_cast<std::int64_t>(section.size());
     if (!entries_.empty() && bytes_ + size > limit_ && priority >= entries_.top().priority) continue;
     bytes_ += size;

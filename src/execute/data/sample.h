@@ -1,6 +1,6 @@
 #pragma once
-// A bounded random sample of documents for the tokenizer's training: those with the smallest keyed random numbers, as
-// many as fit, whatever their order of arrival. Long documents come in sections. Private to the build.
+// A bounded random sample of documents for training the tokenizer: as many as fit, those with the smallest keyed random
+// numbers. Long documents are split into sections. Private to the build.
 
 #include <cstdint>
 #include <queue>
@@ -16,7 +16,7 @@ class TextSample {
  public:
   TextSample(Bytes limit, std::uint64_t seed) : limit_(limit.count()), seed_(seed) {}
   void add(std::string_view document);
-  // In the order of the random numbers; leaves the sample empty.
+  // Returns the sample in the order of the random numbers, and empties it.
   std::vector<std::string> take();
 
  private:
@@ -29,7 +29,7 @@ class TextSample {
   std::uint64_t seed_;
   std::uint64_t count_ = 0;
   std::int64_t bytes_ = 0;
-  std::priority_queue<Entry> entries_;  // the largest priority on top: the first to go
+  std::priority_queue<Entry> entries_;  // the largest priority on top: evicted first
 };
 
 }  // namespace systole

@@ -1,11 +1,11 @@
-// SentencePiece under the promise of tokenizer.h.
+// SentencePiece with the guarantee of tokenizer.h.
 //
-// SentencePiece alone does not keep it: it puts U+FFFD for ill-formed UTF-8, reads U+2581 as a space, and normalises.
-// So the model is trained with the identity normalisation, no dummy prefix, all white space kept and a token for each
-// byte, and a text is encoded chunk by chunk. A chunk ends before a space, before and after a byte SentencePiece
-// cannot take (ill-formed UTF-8, NUL, U+2581) or a newline, and after 128 bytes. Those bytes become byte tokens; every
-// other chunk goes to SentencePiece, and should its tokens not spell the chunk, it becomes byte tokens too. Pieces
-// never reach over a space, so the cut costs nothing and lets an encoder remember the chunks it has seen.
+// SentencePiece alone does not keep every byte: it replaces ill-formed UTF-8 by U+FFFD, reads U+2581 as a space, and
+// normalises. So the model is trained with identity normalisation, no dummy prefix, all white space kept and a token
+// for each byte, and a text is encoded chunk by chunk. A chunk ends before a space, before and after a newline or a
+// byte that SentencePiece cannot take (ill-formed UTF-8, NUL, U+2581), and after 128 bytes. Those bytes become byte
+// tokens; every other chunk goes to SentencePiece, and if its tokens do not spell the chunk, it becomes byte tokens
+// too. Pieces never cross a space, so splitting there costs nothing and lets an encoder cache chunks.
 //
 // Tokens of a model trained here: 0 unk (never produced), 1 bos, 2 eos, 3..258 the bytes, then pieces.
 
@@ -47,7 +47,7 @@ class ChunkEncoder : public ModelEncoder {
   }
 
  private:
-  // Into fresh_.
+  // Encodes into fresh_.
   void encode_new(std::string_view chunk) {
     fresh_.clear();
     const auto status = model_.processor.Encode(chunk, &fresh_);
@@ -98,6 +98,7 @@ void find_spellings(SentencePieceModel& model) {
   const int tokens = processor.GetPieceSize();
   model.spellings.resize(static_cast<std::size_t>(tokens));
   for (int token = 0; token < tokens; ++token) {
+    if (processor.IsControl(token)) model.specials.push_back({processor.IdToPiece(token), token});
     if (processor.IsControl(token) || processor.IsUnknown(token) || processor.IsByte(token)) continue;
     model.spellings[static_cast<std::size_t>(token)] = spelled_piece(processor.IdToPiece(token));
   }
@@ -107,14 +108,14 @@ void find_spellings(SentencePieceModel& model) {
   }
 }
 
-// The encoder's guard would keep the promise with any model, but byte by byte: better to refuse.
+// With any model the encoder would keep the guarantee, but by byte tokens: refusing is better.
 bool keeps_text(const SentencePieceModel& model) {
   for (const std::string_view probe : {"a", "two  words", "\xEF\xAC\x81", "A\xCC\x8A"}) {
     std::vector<int> tokens;
     if (!model.processor.Encode(probe, &tokens).ok()) return false;
     std::string text;
     for (const int token : tokens) text += model.spellings[static_cast<std::size_t>(token)];
-    if (spelled_piece(text) != probe) return false;  // trained without spaces, it falls back to the mark's bytes
+    if (spelled_piece(text) != probe) return false;  // trained without spaces: it falls back to the bytes of the mark
   }
   return true;
 }

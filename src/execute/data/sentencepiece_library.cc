@@ -1,8 +1,7 @@
-// The functions of SentencePiece that we call, each a step into the loaded library: the linker finds them here and
-// never asks for libsentencepiece.so. They are of classes, so a stand-in has the name that the C++ ABI gives the
-// member, and takes the object first, which is how that ABI calls members. One that is missing fails the link, or,
-// missing in the library, the loading; and since such a name tells the parameters' types, so does one that takes
-// others.
+// Stubs for the SentencePiece functions that we call; each jumps into the loaded library, so that the linker does not
+// need libsentencepiece.so. The functions are class members: a stub has the member's mangled name of the C++ ABI and
+// takes the object first, as that ABI calls members. A missing stub fails at link time, a function missing in the
+// library fails at load time. A mangled name contains the parameter types, so changed parameters fail too.
 
 #include "execute/data/sentencepiece_library.h"
 

@@ -1,14 +1,14 @@
 #pragma once
-// SentencePiece, found when the first text is to become its tokens, or the first tokenizer of it is trained. The build
-// takes its headers alone, and sentencepiece_library.cc stands in for its functions.
+// Loads SentencePiece on first use: when a text is encoded, or a tokenizer is trained. The build uses only its headers;
+// sentencepiece_library.cc has stubs for its functions.
 
 #include "ground/base/result.h"
 
 namespace systole {
 
-// Load it, once; any thread. What is called of SentencePiece REQUIRES that it was ok. Errors: unsupported, where it is
-// not installed or is not the one whose headers Systole was built with.
+// Loads it once; thread-safe. REQUIRED before any call of SentencePiece. Errors: unsupported if it is not installed or
+// does not match the headers that Systole was built with.
 Status load_sentencepiece_library();
-Status load_sentencepiece_trainer();  // and the library
+Status load_sentencepiece_trainer();  // loads the library too
 
 }  // namespace systole

@@ -13,7 +13,7 @@ Error not_understood(std::string_view regex, std::string why) {
       .hinted("patterns like those of GPT-2, Llama 3 and GPT-4o are read; write this one in their way");
 }
 
-// Steps through a pattern, writing its translation.
+// Translates a pattern step by step.
 class Translation {
  public:
   explicit Translation(std::string_view regex) : regex_(regex) {}
@@ -33,7 +33,7 @@ class Translation {
   }
 
  private:
-  // White space as Unicode has it (White_Space): PCRE2's \s would add U+180E or leave out what is beyond ASCII.
+  // White space as in Unicode (White_Space): PCRE2's \s would add U+180E or omit what is beyond ASCII.
   static constexpr std::string_view kSpaces = R"(\t-\r \x{85}\p{Z})";
 
   bool follows(std::string_view text) const { return regex_.substr(at_).starts_with(text); }
@@ -75,7 +75,7 @@ class Translation {
     return digits.size() == count && digits.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
   }
 
-  // General categories are the same; a longer name is a script here, by the character's own script and no further one.
+  // General categories are the same. A longer name is a script here; Oniguruma matches Script, not Script_Extensions.
   Status property(char sign) {
     const std::size_t close = regex_.find('}', at_);
     if (at_ + 1 == regex_.size() || regex_[at_ + 1] != '{' || close == std::string_view::npos)
@@ -109,7 +109,7 @@ class Translation {
     return {};
   }
 
-  // (?i) amid a pattern reaches over the next '|' there, and "(*" begins what only one of them knows.
+  // In Oniguruma (?i) inside a pattern extends over the next '|', and "(*" begins something only one of them knows.
   Status group() const {
     if (!follows("(?") && !follows("(*")) return {};
     if (at_ == 0 && follows("(?i)")) return {};
@@ -119,8 +119,8 @@ class Translation {
     return differs(regex_.substr(at_, 4));
   }
 
-  // {2}, {2,} and {2,3} are the same, and so is {2,3}?; there, {,3} begins at 0, and ? and + behind others mean "or not
-  // at all" and "again".
+  // {2}, {2,}, {2,3} and {2,3}? are the same. In Oniguruma {,3} begins at 0, and ? and + after other repetitions mean
+  // "or not at all" and "again".
   Status repetition() const {
     const std::size_t close = regex_.find('}', at_);
     if (close == std::string_view::npos) return {};
@@ -148,7 +148,7 @@ pcre2_code* code_of(const std::shared_ptr<const void>& code) {
   return static_cast<pcre2_code*>(const_cast<void*>(code.get()));
 }
 
-// Compiled, and whether to machine code. `regex` is what messages show.
+// The compiled pattern, and whether it is JIT-compiled. `regex` is for messages.
 Result<std::pair<std::shared_ptr<const void>, bool>> compiled(std::string_view pattern, std::string_view regex) {
   const std::unique_ptr<pcre2_compile_context, decltype(&pcre2_compile_context_free)> context(
       pcre2_compile_context_create(nullptr), pcre2_compile_context_free);
@@ -201,7 +201,7 @@ TextSpan SplitPattern::Matcher::next(std::string_view text, std::size_t from) {
   const auto* const subject = reinterpret_cast<PCRE2_SPTR>(text.data());
   int found = PCRE2_ERROR_JIT_STACKLIMIT;
   if (jit_) found = pcre2_jit_match(code_of(code_), subject, text.size(), from, 0, data, nullptr);
-  if (found == PCRE2_ERROR_JIT_STACKLIMIT) {  // the interpreter keeps its stack on the heap
+  if (found == PCRE2_ERROR_JIT_STACKLIMIT) {  // the interpreter has its stack on the heap
     found = pcre2_match(code_of(code_), subject, text.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, data, nullptr);
   }
   if (found == PCRE2_ERROR_NOMATCH) return {text.size(), text.size()};

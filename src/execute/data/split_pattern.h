@@ -1,10 +1,10 @@
 #pragma once
-// The regular expression that cuts a text into words before byte-level BPE: what it matches and what lies between the
-// matches are words (`tokenizers` calls this Split, Isolated). PCRE2, compiled to machine code where it can be.
+// The regular expression that splits a text into words before byte-level BPE. The matches and the stretches between
+// them are words (Split, Isolated in `tokenizers`). Uses PCRE2, with JIT compilation if available.
 //
-// tokenizer.json's patterns are written for Oniguruma with Ruby's syntax. Most means the same here; what does not is
+// tokenizer.json's patterns are in Oniguruma's Ruby syntax. Most of it has the same meaning in PCRE2. The rest is
 // translated (\s, \d, script names) or refused by name (\w, \b, anchors, nested classes, {,n}, verbs, flags other than
-// i, …), so that no pattern is taken to mean something else. Private to this folder.
+// i, …), so that no pattern silently changes its meaning. Private to this folder.
 
 #include <cstddef>
 #include <memory>
@@ -19,19 +19,19 @@ struct TextSpan {
   std::size_t begin = 0, end = 0;
 };
 
-// Immutable; any number of threads, each with a Matcher of its own.
+// Immutable; thread-safe, with one Matcher per thread.
 class SplitPattern {
  public:
-  // Errors: unsupported, naming the part that is not understood or differs, or that matches nothing.
+  // Errors: unsupported, naming the part that is not understood, differs, or matches nothing.
   static Result<SplitPattern> compile(std::string_view regex);
-  // The text itself, as it stands.
+  // Matches the text literally.
   static Result<SplitPattern> literal(std::string_view text);
 
   class Matcher {
    public:
     explicit Matcher(const SplitPattern& pattern);
-    // The first match in text[from..]; an empty span at the end of the text when there is none.
-    // REQUIRES: `text` is UTF-8, and `from` is where a character begins. Errors: Failure, unsupported, when the pattern
+    // The first match in text[from..]; an empty span at the end of the text if there is none.
+    // REQUIRES: `text` is UTF-8, and `from` is the start of a character. Errors: Failure(unsupported) if the pattern
     // needs more steps than PCRE2 allows.
     TextSpan next(std::string_view text, std::size_t from);
 
@@ -49,7 +49,7 @@ class SplitPattern {
   bool jit_ = false;
 };
 
-// Oniguruma's pattern as PCRE2's. Errors: unsupported.
+// Translates Oniguruma's syntax to PCRE2's. Errors: unsupported.
 Result<std::string> translate_pattern(std::string_view regex);
 
 }  // namespace systole

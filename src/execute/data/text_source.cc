@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{256} << 10;
 
-// First bytes of formats that are surely not text.
+// First bytes of formats that are certainly not text.
 struct Magic {
   std::string_view bytes, name, hint;
 };
@@ -108,7 +108,7 @@ Result<bool> TextReader::next(Document& document) {
                               "format: jsonl",
                               options_.field, options_.target));
     } else {
-      // After a replacement the text is the document; the separator's bytes stay as they were.
+      // After a replacement the text counts with its new bytes; the separator's bytes are unchanged.
       document.bytes += static_cast<std::int64_t>(document.text.size());
     }
     if (document.text.empty()) {
@@ -121,7 +121,7 @@ Result<bool> TextReader::next(Document& document) {
   }
 }
 
-// The document's text as it stands in the file, and in `bytes` only its separator's.
+// Reads the document's text as in the file; `bytes` counts only its separator.
 Result<bool> TextReader::read_raw(Document& document, Line& first) {
   document.text.clear();
   document.bytes = 0;
@@ -195,7 +195,7 @@ Result<bool> TextReader::append_line(std::string& text, Line& line) {
   return true;
 }
 
-// REQUIRES: every byte of the buffer is used. Leaves it empty at the end of the file.
+// REQUIRES: the buffer is consumed. Leaves it empty at the end of the file.
 Status TextReader::fill() {
   begin_ = end_ = 0;
   if (!at_end_) end_ = TRY(stream_->read(buffer_));

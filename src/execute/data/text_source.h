@@ -1,12 +1,11 @@
 #pragma once
-// Documents out of text files: plain, gzip or zstd; lines, paragraphs, whole files, or JSON Lines. The files are
+// Reads documents from text files: plain, gzip or zstd; lines, paragraphs, whole files, or JSON Lines. The files are
 // streamed; memory is bounded by the largest document.
 //
-// Bytes are counted so that nothing is lost between a file and "bits per byte": a document's `bytes` are those of
-// its text and of the separator that ended it (the newline of a line, the newline and blank line of a paragraph,
-// none for a whole file or a JSON record), because the end-of-document token stands for that separator. Documents
-// without text (empty lines, ended by CR LF too, further blank lines, "" in JSON) are passed over and counted in
-// `empty`.
+// Bytes are counted so that "bits per byte" covers the whole file: a document's `bytes` are those of its text and of
+// the separator that ended it (the newline of a line, the newline and blank line of a paragraph, none for a whole file
+// or a JSON record), because the end-of-document token stands for that separator. Documents without text (empty lines,
+// also if ended by CR LF, further blank lines, "" in JSON) are skipped and counted in `empty`.
 
 #include <cstdint>
 #include <optional>
@@ -19,8 +18,8 @@
 namespace systole {
 
 enum class DocumentRule { line, blank_line, file };  // where a document ends
-enum class InvalidUtf8 { error, replace, bytes };    // refuse; put U+FFFD; pass the bytes on as they are
-enum class TextFormat { by_name, text, jsonl };      // by_name: .jsonl or .ndjson before the compression's ending
+enum class InvalidUtf8 { error, replace, bytes };    // refuse; replace by U+FFFD; pass the bytes unchanged
+enum class TextFormat { by_name, text, jsonl };      // by_name: .jsonl or .ndjson before the compression's suffix
 
 const char* name_of(DocumentRule rule);
 const char* name_of(InvalidUtf8 policy);
@@ -32,51 +31,52 @@ struct TextOptions {
   InvalidUtf8 invalid_utf8 = InvalidUtf8::error;
   TextFormat format = TextFormat::by_name;
   Compression compression = Compression::by_name;
-  std::string field = "text";                      // of a JSON record
-  std::string target;                              // pairs: the field of a record that holds the answer; else empty
-  Bytes largest_document{std::int64_t{64} << 20};  // a longer one is an error: it bounds memory
+  std::string field = "text";                      // the field of a JSON record with the text
+  std::string target;                              // pairs: the field of a JSON record with the answer; else empty
+  Bytes largest_document{std::int64_t{64} << 20};  // a longer one is an error; bounds memory
 };
 
 struct Document {
   std::string text;        // without its separator
-  std::int64_t bytes = 0;  // with it
-  std::string target;      // of pairs; its bytes count too
+  std::int64_t bytes = 0;  // including the separator
+  std::string target;      // of pairs; its bytes are counted too
 };
 
 struct TextStats {
   std::int64_t files = 0, documents = 0, bytes = 0, empty = 0;
-  std::int64_t replaced = 0;  // ill-formed parts of UTF-8 that became U+FFFD
+  std::int64_t replaced = 0;  // ill-formed UTF-8 parts replaced by U+FFFD
 };
 
-// Paths of `store` that match the patterns (*, ?, [a-z] within a name), each pattern's sorted, in the patterns' order.
-// Where a file or folder has a pattern's very name, that is it: `data[1].txt` is the file of that name, if there is
-// one. `prefix`: what stands before a path in messages. Errors: not_found when a pattern matches no file; invalid when
-// a file is named twice.
+// Paths of `store` that match the patterns (*, ?, [a-z] within a name): each pattern's sorted, in the patterns' order.
+// A file or folder whose name equals the pattern takes precedence: `data[1].txt` is the file of that name, if it
+// exists. `prefix`: put before paths in messages. Errors: not_found if a pattern matches no file; invalid if a file is
+// named twice.
 Result<std::vector<std::string>> expand_files(Store& store, const std::vector<std::string>& patterns,
                                               const std::string& prefix = "");
 
-// The store, and how its paths read in messages: a store at "/" has the prefix "/".
+// The store, and the prefix of its paths in messages: a store at "/" has the prefix "/".
 struct TextFiles {
   Store* store = nullptr;  // borrowed
   std::vector<std::string> paths;
   std::string prefix;
 };
 
-// Reads the files one after another. One thread at a time.
+// Reads the files in order. One thread at a time.
 class TextReader {
  public:
   TextReader(TextFiles files, TextOptions options);
 
   // The next document, or false after the last file. Errors (with file, line and, in the message, byte of the
-  // decompressed text): not_found; io; corrupt (compressed data cut short or damaged); invalid (an empty file, binary
-  // data, ill-formed UTF-8, a bad JSON record, a document longer than allowed). After an error only destruction.
+  // decompressed text): not_found; io; corrupt (truncated or damaged compressed data); invalid (an empty file, binary
+  // data, ill-formed UTF-8, a bad JSON record, a document that is too long). After an error only destruction is
+  // allowed.
   Result<bool> next(Document& document);
   const TextStats& stats() const { return stats_; }
 
  private:
   struct Line {
-    std::int64_t offset = 0, number = 0;  // of its first byte; 1-based
-    bool terminated = false;              // by a newline
+    std::int64_t offset = 0, number = 0;  // of the line's first byte; 1-based
+    bool terminated = false;              // ended by a newline
   };
   Result<bool> next_file();
   Result<bool> read_raw(Document& document, Line& first);
@@ -106,8 +106,8 @@ class TextReader {
 // The text of field `field` of one JSON record. Errors: invalid, with the column.
 Result<std::string> text_of_json(std::string_view record, const std::string& field, const Where& where);
 
-// Whether a document is set aside: a hash of its bytes and the seed falls under the fraction, so equal documents stay
-// together, and neither their order nor other documents matter. REQUIRES: 0 <= fraction < 1.
+// Whether a document is held out: a hash of its bytes and the seed is below the fraction. So equal documents stay
+// together, and neither order nor other documents matter. REQUIRES: 0 <= fraction < 1.
 bool is_held_out(std::string_view document, double fraction, std::uint64_t seed);
 
 }  // namespace systole

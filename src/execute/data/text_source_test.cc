@@ -23,7 +23,7 @@ std::string gzip(std::string_view text) {
   return out;
 }
 
-// With a checksum, as the zstd program writes it.
+// With a checksum, as written by the zstd program.
 std::string zstd(std::string_view text) {
   const std::unique_ptr<ZSTD_CCtx, std::size_t (*)(ZSTD_CCtx*)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
@@ -104,7 +104,7 @@ TEST_F(TextSource, WholeFilesAreWhole) {
 
 TEST_F(TextSource, CompressedEqualsPlain) {
   std::string text;
-  for (const std::string& line : made_up_documents(40'000)) text += line + "\n";  // many buffers long
+  for (const std::string& line : made_up_documents(40'000)) text += line + "\n";  // longer than many buffers
   put("a.txt", text);
   put("a.txt.gz", gzip(text));
   put("a.txt.zst", zstd(text));

@@ -39,10 +39,11 @@ Result<TokenShard> TokenShard::open(Store& store, const std::string& path, bool 
   if (size.count() < kHeaderBytes + kTrailerBytes) {
     return damaged(path, fmt::format("it has {} bytes, less than a header and a trailer", size.count()));
   }
-  // The version comes before the checksum, so that a newer format is named rather than called damaged.
+  // Checks the version before the checksum, so that a newer format is reported as such, not as damage.
   if (const auto version = get<std::uint32_t>(header, 8); version > kVersion) {
     return error(ErrorKind::unsupported, "this token shard has version {}; this Systole reads up to version {}",
                  version, kVersion)
+        .coded(ErrorCode::newer_version)
         .at({path})
         .hinted("use the Systole that wrote it or a newer one, or build the data again");
   }
@@ -72,7 +73,7 @@ Status TokenShard::read_index(std::span<const std::byte> header, bool keep_docum
     return damaged(path, "its trailer's checksum differs");
   }
   const auto documents = get<std::uint64_t>(trailer, 0), tokens = get<std::uint64_t>(trailer, 8);
-  const auto limit = static_cast<std::uint64_t>(size);  // a document takes 16 bytes, a token 2
+  const auto limit = static_cast<std::uint64_t>(size);  // a document takes at least 16 bytes, a token 2
   if (documents > limit || tokens > limit) return damaged(path, "its trailer counts more than the file can hold");
   info_.documents = static_cast<std::int64_t>(documents);
   info_.tokens = static_cast<std::int64_t>(tokens);

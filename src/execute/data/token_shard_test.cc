@@ -82,7 +82,7 @@ TEST(TokenShard, EmptyIsAShardToo) {
   shard.verify().value();
 }
 
-// Opening and verifying, as a reader of all would.
+// Opens and verifies, as a reader of every byte.
 Status read_all_of(Store& store, const std::string& path) { return TRY(TokenShard::open(store, path)).verify(); }
 
 TEST(TokenShard, EveryFlippedBitIsFoundAndNamed) {

@@ -1,13 +1,14 @@
 #pragma once
-// Tokenizers of two families under one promise: decode(encode(x)) == x for every string of bytes.
+// Tokenizers with one guarantee: decode(encode(x)) == x for every byte string.
 //
-// `sentencepiece` (sentencepiece.cc) is trained here or brought along; `byte_level_bpe` (byte_level_bpe.h) is brought
-// along by other people's models: tokenizer.json, or vocab.json with merges.txt. Either is known by the bytes that
-// `load` takes, which is what datasets and runs keep.
+// A `sentencepiece` model (sentencepiece.cc) is trained here or imported; a `byte_level_bpe` one (byte_level_bpe.h) is
+// imported with other people's models: tokenizer.json, or vocab.json with merges.txt. `load` recognizes either by its
+// bytes, which datasets and runs keep.
 //
-// The promise does not hold of `load_foreign`, which reads prompts and pairs for models that were trained without it.
+// The guarantee excludes `load_foreign`, which is for prompts and pairs of models that were trained without it, and for
+// texts that a bert reads: its `word_piece` tokenizer (word_piece.h) is loaded only so.
 //
-// A special token (bos, eos, unk and others) spells nothing and no text becomes it: "<s>" in a text is encoded as text.
+// A special token (bos, eos, unk and others) spells nothing, and no text is encoded to it: "<s>" is encoded as text.
 
 #include <cstdint>
 #include <memory>
@@ -25,57 +26,67 @@ namespace systole {
 class TokenizerModel;  // tokenizer_model.h
 class ModelEncoder;
 
-enum class TokenizerFamily { sentencepiece, byte_level_bpe };
+enum class TokenizerFamily { sentencepiece, byte_level_bpe, word_piece };
 const char* name_of(TokenizerFamily family);
 
-// How a SentencePiece model is trained.
+// The type of SentencePiece model to train.
 enum class TokenizerKind { bpe, unigram };
 const char* name_of(TokenizerKind kind);
 
-// What is made with a tokenizer. Of pairs, as a t5 learns them, no text is given back, so a SentencePiece model that
-// does not keep every byte will do.
+// The use of a tokenizer. Pairs, as for T5, are never decoded to the exact text, so a SentencePiece model that does not
+// keep every byte is allowed.
 enum class TokenizerUse { documents, pairs };
 
 struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::bpe;
-  int vocabulary = 2048;                // tokens in all, bytes and special ones included
-  Bytes sample{std::int64_t{4} << 20};  // of text, drawn from the training documents
-  int threads = 2;                      // of the training; unigram models depend on it in the last bits
+  int vocabulary = 2048;                // total size, bytes and special tokens included
+  Bytes sample{std::int64_t{4} << 20};  // bytes of text, drawn from the training documents
+  int threads = 2;                      // for training; unigram models depend on it in the last bits
 };
 
-// Immutable and cheap to copy; any number of threads.
+// A token that spells nothing in a text, by the name that its files give it: "<|im_end|>".
+struct SpecialToken {
+  std::string name;
+  std::int32_t token = 0;
+};
+
+// Immutable, cheap to copy, thread-safe.
 class Tokenizer {
  public:
-  // Errors: invalid when the vocabulary is too small for the 259 fixed tokens and the characters, or too large for the
-  // text, with the size that would do.
+  // Errors: invalid if the vocabulary is too small for the 259 fixed tokens and the characters, or too large for the
+  // text; names a size that works.
   static Result<Tokenizer> train(const TokenizerOptions& options, std::span<const std::string> documents);
-  // A serialised SentencePiece model, a tokenizer.json, or several such files bundled (tokenizer_files.h).
-  // Errors: corrupt when it is none of them; unsupported, naming the part, when it is of an unknown kind, would not
-  // keep every byte of a text, lacks byte tokens, or has no eos.
-  // For pairs a SentencePiece model that would not keep the bytes is taken as `load_foreign` does.
+  // `model`: a serialised SentencePiece model, a tokenizer.json, or several such files bundled (tokenizer_files.h).
+  // Errors: corrupt if it is none of them; unsupported, naming the part, if it is of an unknown kind, does not keep
+  // every byte of a text, lacks byte tokens, or has no eos. For pairs, a SentencePiece model that does not keep the
+  // bytes is loaded as by `load_foreign`.
   static Result<Tokenizer> load(std::string model, TokenizerUse use = TokenizerUse::documents);
-  // Any SentencePiece model with an eos, as T5's: it may alter a text (foreign_sentencepiece.cc). Its bos is its pad
-  // where it has none. Errors: corrupt; unsupported without eos.
-  static Result<Tokenizer> load_foreign(std::string model);
+  // Any SentencePiece model with an eos, such as T5's: it may alter a text (foreign_sentencepiece.cc). If it has no
+  // bos, its pad is used. Or a byte-level BPE without tokens for bytes that are rare, such as SmolLM2's: it omits them. Or a
+  // WordPiece tokenizer, with [CLS] as bos and [SEP] as eos.
+  // `begins_with_bos`: before() is bos. Errors: corrupt; unsupported, as `load`, but for what may be lacking.
+  static Result<Tokenizer> load_foreign(std::string model, bool begins_with_bos = false);
 
   TokenizerFamily family() const;
-  const std::string& model() const;  // the bytes that `load` takes
-  const Hash128& hash() const;       // of them
+  const std::string& model() const;  // the bytes for `load`
+  const Hash128& hash() const;       // of model()
   int vocabulary() const;
-  Bytes resident() const;    // that it holds, about
-  std::int32_t bos() const;  // starts every piece of a document; never predicted, unless it is eos too
+  Bytes resident() const;    // memory, approximately
+  std::int32_t bos() const;  // starts every piece of a document; never predicted, unless it equals eos
   std::int32_t eos() const;  // ends a document
-  // What the model that it comes with was trained to see before and after every text, as its files say: most often bos,
-  // and nothing. (What is trained here has bos and eos, whatever they say.)
+  // The tokens that the model's files put before and after every text: usually bos, and none. (Models trained here use
+  // bos and eos, whatever the files say.)
   std::span<const std::int32_t> before() const;
   std::span<const std::int32_t> after() const;
-  bool keeps_text() const;  // the promise above
-  // Whether a text's first token spells a space that is not of the text: only with load_foreign. `decode` leaves spaces
-  // there out.
+  // Those with a name, no two of them with the same.
+  std::span<const SpecialToken> specials() const;
+  bool keeps_text() const;  // the guarantee above
+  // Whether a text's first token spells a space that is not in the text: only with load_foreign. `decode` omits that
+  // space.
   bool begins_with_space() const;
-  // What a token spells, a space as ' '; empty for the special ones. REQUIRES: 0 <= token < vocabulary().
+  // The bytes that a token spells, a space as ' '; empty for special ones. REQUIRES: 0 <= token < vocabulary().
   std::string_view bytes_of(std::int32_t token) const;
-  // Errors: invalid when a token is outside the vocabulary.
+  // Errors: invalid if a token is outside the vocabulary.
   Result<std::string> decode(std::span<const std::int32_t> tokens) const;
 
  private:
@@ -84,7 +95,7 @@ class Tokenizer {
   std::shared_ptr<const TokenizerModel> model_;
 };
 
-// Encodes, with a memory of 4 MiB for words seen. One thread's; the result does not depend on what came before.
+// Encodes, with a cache of 4 MiB for words. One thread; the result does not depend on earlier calls.
 class Encoder {
  public:
   explicit Encoder(const Tokenizer& tokenizer);

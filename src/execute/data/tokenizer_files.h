@@ -1,9 +1,9 @@
 #pragma once
-// The files of a Hugging Face tokenizer as one string of bytes, which datasets and runs keep and Tokenizer::load takes:
+// Bundles the files of a Hugging Face tokenizer into one byte string, for datasets, runs and Tokenizer::load:
 //
 //   {"systole_tokenizer":1,"files":{"tokenizer.json":"<its text>","tokenizer_config.json":"<its text>"}}
 //
-// Each file's text is kept byte for byte, so that an export gives back what came in.
+// Each file's text is kept byte for byte, so an export returns the original files.
 
 #include <map>
 #include <string>
@@ -17,13 +17,12 @@ namespace systole {
 using TokenizerFiles = std::map<std::string, std::string>;  // name → text
 
 std::string bundle_tokenizer(const TokenizerFiles& files);
-// A tokenizer.json alone is a bundle of one. Errors: corrupt; unsupported (a newer version).
+// A plain tokenizer.json counts as a bundle of one file. Errors: corrupt; unsupported (a newer version).
 Result<TokenizerFiles> unbundle_tokenizer(std::string_view serialised);
 
-// The bytes that Tokenizer::load takes, of a tokenizer in `store`: `path` is a SentencePiece model, a tokenizer.json, a
-// vocab.json with merges.txt beside it, or the folder of such files ("" is the root). What stands beside a
-// tokenizer.json or vocab.json and says more of it is taken along. Errors: not_found, naming what was looked for;
-// corrupt; io.
+// The bytes for Tokenizer::load of a tokenizer in `store`. `path`: a SentencePiece model, a tokenizer.json, a
+// vocab.json with merges.txt beside it, a vocab.txt, or the folder of such files ("" is the root). Further tokenizer files beside a
+// tokenizer.json, vocab.json or vocab.txt are included. Errors: not_found, naming what was looked for; corrupt; io.
 Result<std::string> read_tokenizer(Store& store, const std::string& path);
 
 }  // namespace systole

@@ -1,7 +1,7 @@
-// read_byte_pair_parts: tokenizer.json, or vocab.json and merges.txt, and what stands beside them.
+// read_byte_pair_parts: reads tokenizer.json, or vocab.json and merges.txt, and the files beside them.
 //
-// A tokenizer.json holds hundreds of thousands of tokens and merges, so these are taken out while it is parsed and only
-// the small rest becomes a tree.
+// A tokenizer.json has hundreds of thousands of tokens and merges, so they are extracted during parsing, and only the
+// small rest becomes a tree.
 
 #include <nlohmann/json.hpp>
 
@@ -40,9 +40,9 @@ bool absent(const Json& json, const char* key) {
   return found == json.end() || found->is_null();
 }
 
-constexpr int kDeepest = 100;  // a deeper tree could not be copied: that takes a stack frame a level
+constexpr int kDeepest = 100;  // copying a deeper tree would overflow the stack: it takes a frame per level
 
-// Takes model.vocab and model.merges out of the events of parsing. `outer`: keys that stand around the text parsed.
+// Extracts model.vocab and model.merges from the parser's events. `outer`: keys that enclose the parsed text.
 class Collector {
  public:
   Collector(BytePairParts& parts, std::vector<std::string> outer) : parts_(parts), path_(std::move(outer)) {
@@ -67,7 +67,7 @@ class Collector {
     return true;
   }
 
-  std::string wrong;  // the first thing that is not as it should be
+  std::string wrong;  // the first error
 
  private:
   bool in(std::string_view part) const { return path_[0] == "model" && path_[1] == part; }
@@ -110,7 +110,7 @@ class Collector {
   int outer_ = 0;
 };
 
-// The rest of a file as a tree, `parts` filled on the way.
+// Parses a file: fills `parts` and returns the rest as a tree.
 Result<Json> collect(const std::string& text, std::string_view file, std::vector<std::string> outer,
                      BytePairParts& parts) {
   Collector collector(parts, std::move(outer));
@@ -190,7 +190,7 @@ Status check_rest(const Json& json) {
   return {};
 }
 
-// A token's number; -1, which no token has: too large for one.
+// A token's id; -1, which is no id, if it is too large.
 std::int32_t token_of(const Json& number) {
   const auto id = number.get<std::int64_t>();
   return id >= 0 && id < std::int64_t{1} << 30 ? static_cast<std::int32_t>(id) : -1;
@@ -233,7 +233,7 @@ Status read_names(const TokenizerFiles& files, BytePairParts& parts) {
   return {};
 }
 
-// ["<s>", 0], as RobertaProcessing and BertProcessing have it.
+// ["<s>", 0], as in RobertaProcessing and BertProcessing.
 Status add_named(const Json& step, const char* key, std::vector<std::int32_t>& marks) {
   const auto found = step.find(key);
   if (found == step.end() || !found->is_array() || found->size() != 2 || !(*found)[1].is_number_integer())
@@ -242,7 +242,7 @@ Status add_named(const Json& step, const char* key, std::vector<std::int32_t>& m
   return {};
 }
 
-// The tokens of a special token of a template.
+// The ids of a special token in a template.
 Status add_special(const Json& step, const std::string& name, std::vector<std::int32_t>& marks) {
   const Json ids = step.value("special_tokens", Json::object()).value(name, Json::object()).value("ids", Json::array());
   if (ids.empty()) return damaged("tokenizer.json", fmt::format("its template has no token '{}'", name));
@@ -267,8 +267,8 @@ Status read_template(const Json& step, std::vector<std::int32_t>& before, std::v
   return {};
 }
 
-// What the file puts around a text that stands alone: `tokenizers`' processors/{template,roberta,bert,sequence}.rs.
-// Each step of a sequence puts its marks around what the one before it made. ByteLevel puts none.
+// The marks that the file puts around a single text: `tokenizers`' processors/{template,roberta,bert,sequence}.rs.
+// Each step of a sequence puts its marks around the result of the previous one. ByteLevel puts none.
 Status read_post_processor(const Json& step, BytePairParts& parts) {
   if (step.is_null()) return {};
   const std::string type = text_of(step, "type");
@@ -299,7 +299,7 @@ Status read_whole(const std::string& text, BytePairParts& parts) {
   return {};
 }
 
-// merges.txt: a line "#version: ..." perhaps, then a merge a line.
+// merges.txt: an optional line "#version: ...", then one merge per line.
 Status read_merges(std::string_view text, BytePairParts& parts) {
   for (std::size_t line = 1; !text.empty(); ++line) {
     const std::size_t end = std::min(text.find('\n'), text.size());

@@ -1,5 +1,5 @@
 #pragma once
-// What a family of tokenizers supplies. Private to this folder.
+// The interface of a tokenizer family. Private to this folder.
 
 #include <array>
 #include <memory>
@@ -14,14 +14,14 @@
 
 namespace systole {
 
-// One thread's way from text to tokens.
+// Encodes text on one thread.
 class ModelEncoder {
  public:
   virtual ~ModelEncoder() = default;
   virtual void encode(std::string_view text, std::vector<std::int32_t>& tokens) = 0;
 };
 
-// Immutable once loaded; any number of threads.
+// Immutable once loaded; thread-safe.
 class TokenizerModel {
  public:
   virtual ~TokenizerModel() = default;
@@ -33,20 +33,22 @@ class TokenizerModel {
   std::string serialised;
   Hash128 hash;
   std::int32_t bos = 0, eos = 0;
-  std::vector<std::int32_t> before, after;  // that the model it comes with has around every text
+  std::vector<std::int32_t> before, after;  // tokens that the model's files put around every text
   bool keeps_text = true;
   bool begins_with_space = false;
   std::vector<std::string> spellings;         // by token; empty for the special ones
   std::array<std::int32_t, 256> byte_tokens;  // by byte
+  std::vector<SpecialToken> specials;         // as Tokenizer::specials
 };
 
-// What a piece of SentencePiece spells: "▁of" is " of".
+// What a SentencePiece piece spells: "▁of" is " of".
 std::string spelled_piece(const std::string& piece);
-constexpr Bytes kSentencePieceToken = Bytes(256);  // that its processor and our spellings hold of a token, measured
+constexpr Bytes kSentencePieceToken = Bytes(256);  // memory per token of its processor and our spellings, measured
 
-// These take what Tokenizer::load takes, the last what load_foreign takes; so do their errors.
+// The arguments and errors are those of Tokenizer::load; for the last one, of load_foreign.
 Result<std::shared_ptr<TokenizerModel>> load_sentencepiece(std::string_view serialised);
-Result<std::shared_ptr<TokenizerModel>> load_byte_level_bpe(std::string_view serialised);
+enum class EveryByte { needed, may_lack };  // a byte that has no token is left out of what is encoded
+Result<std::shared_ptr<TokenizerModel>> load_byte_level_bpe(std::string_view serialised, EveryByte every_byte);
 Result<std::shared_ptr<TokenizerModel>> load_foreign_sentencepiece(std::string_view serialised);
 
 }  // namespace systole

@@ -1,5 +1,6 @@
-// Byte-level BPE beside Python's `tokenizers`, which tools/oracles/install puts into the build folder: the same tokens
-// for 10 MB of mixed text (1 MB under a sanitizer), the same text for any tokens, and how long both take on one thread.
+// Byte-level BPE compared with Python's `tokenizers`, which tools/oracles/install puts into the build folder: the same
+// tokens for 10 MB of mixed text (1 MB with a sanitizer), the same text for any tokens, and the time of both on one
+// thread.
 
 #include <gtest/gtest.h>
 
@@ -34,7 +35,7 @@ void append_item(std::string& file, const void* data, std::size_t elements, std:
   file.append(static_cast<const char*>(data), elements * size);
 }
 
-// The items of a file as tools/oracles/tokenizers_oracle.py writes them.
+// The items of a file written by tools/oracles/tokenizers_oracle.py.
 template <typename T>
 std::vector<std::vector<T>> items_of(const std::string& file) {
   std::vector<std::vector<T>> items;
@@ -57,8 +58,8 @@ std::string run(std::vector<std::string> words) {
   return said.out;
 }
 
-// Without the characters that Unicode has given a meaning only since version 14 (2021), which is Debian's PCRE2's:
-// whether they are letters is what `tokenizers` may know already.
+// Removes characters that were unassigned in Unicode 14 (2021), the version of Debian's PCRE2: `tokenizers` may already
+// know whether they are letters.
 void remove_unassigned(std::string& text) {
   static const SplitPattern unassigned = SplitPattern::compile(R"([\p{Cn}\p{Co}]+)").value();
   SplitPattern::Matcher matcher(unassigned);
@@ -84,7 +85,7 @@ std::vector<std::string> make_texts(Store& folder) {
     remove_unassigned(texts.back());
     append_item(file, texts.back().data(), texts.back().size(), 1);
   }
-  std::string every;  // character, between a letter, a digit and spaces
+  std::string every;  // each character between a letter, a digit and spaces
   for (std::uint32_t c = 1; c < 0x110000; ++c) {
     if (c >= 0xD800 && c <= 0xDFFF) continue;
     every += "a";
@@ -106,7 +107,7 @@ std::vector<std::string> make_texts(Store& folder) {
   return texts;
 }
 
-// What stands around the first token that differs.
+// The context of the first token that differs.
 std::string first_difference(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ours,
                              const std::vector<std::int32_t>& theirs) {
   std::size_t at = 0;

@@ -172,7 +172,7 @@ TEST_P(TokenizerOfKind, RefusesAVocabularyThatCannotBe) {
   EXPECT_EQ(Tokenizer::train({.kind = GetParam()}, {}).error().kind, ErrorKind::invalid);
 }
 
-// The least and the most that a refusal names can be had, and nothing beyond them.
+// The smallest and largest sizes that an error names work, and nothing beyond them.
 TEST_P(TokenizerOfKind, NamesTheVocabularyThatFits) {
   const std::vector<std::string> documents = made_up_documents(20);
   const auto refusal = [&](int vocabulary) {
@@ -212,7 +212,7 @@ TEST(Tokenizer, RefusesWhatIsNoModel) {
   EXPECT_FALSE(Tokenizer::load(model.substr(0, model.size() / 2)).ok());
 }
 
-// As T5's is: rules of normalisation, a space before the text, no tokens for bytes, no bos.
+// A model like T5's: normalisation rules, a space before the text, no byte tokens, no bos.
 TEST(Tokenizer, ForeignModelsReadPromptsAndPairsAlone) {
   const auto store = open_posix_store(SYSTOLE_SOURCE_DIR "/src/execute/weights/golden/t5").value();
   const std::string model = read_text(*store, "spiece.model").value();

@@ -1,5 +1,5 @@
-// Tokenizer::train. SentencePiece's trainer sees the plain stretches between newlines, in pieces of at most 2 KiB that
-// end before a space, so that no sentence is dropped for its length and no piece reaches over a line's end.
+// Tokenizer::train. SentencePiece's trainer gets the plain stretches between newlines, in parts of at most 2 KiB that
+// end before a space, so that no sentence is dropped for its length and no piece crosses a line's end.
 
 #include <sentencepiece_trainer.h>
 
@@ -53,9 +53,9 @@ class Sentences : public sentencepiece::SentenceIterator {
 };
 
 Error cannot_train(const TokenizerOptions& options, std::string_view why, std::string hint) {
-  return error(ErrorKind::invalid,
-               "data.tokenizer.vocabulary: cannot train a {} tokenizer of {} tokens on this text: {}",
-               name_of(options.kind), options.vocabulary, why)
+  return key_error(ErrorKind::invalid, "data.tokenizer.vocabulary",
+                   "cannot train a {} tokenizer of {} tokens on this text: {}", name_of(options.kind),
+                   options.vocabulary, why)
       .hinted(std::move(hint));
 }
 
@@ -64,7 +64,7 @@ Error too_many(const TokenizerOptions& options, std::int64_t most) {
                       fmt::format("data.tokenizer.vocabulary: {}, which is the most, or give more text", most));
 }
 
-// The number that stands behind these words; nothing: they are not there.
+// The number after these words; nothing if the words do not appear.
 std::optional<std::int64_t> number_behind(std::string_view text, std::string_view words) {
   const std::size_t at = text.find(words);
   if (at == text.npos) return std::nullopt;
@@ -74,15 +74,15 @@ std::optional<std::int64_t> number_behind(std::string_view text, std::string_vie
   return number;
 }
 
-// What SentencePiece says names its own options: "FILE(LINE) [CONDITION] Vocabulary size is smaller than
-// required_chars. 265 vs 276. Increase vocab_size ...", "... too high (900). Please set it to a value <= 759.".
+// Translates SentencePiece's error, which names its own options: "FILE(LINE) [CONDITION] Vocabulary size is smaller
+// than required_chars. 265 vs 276. Increase vocab_size ...", "... too high (900). Please set it to a value <= 759.".
 Error refused_by_trainer(const TokenizerOptions& options, std::string_view said) {
   if (const auto most = number_behind(said, "set it to a value <= ")) return too_many(options, *most);
   if (const auto least = number_behind(said, fmt::format("required_chars. {} vs ", options.vocabulary))) {
     return cannot_train(options, fmt::format("bytes, marks and the characters of it are {} already", *least),
                         fmt::format("data.tokenizer.vocabulary: {}, which is the least", *least));
   }
-  if (const auto at = said.find("] "); at != said.npos) said.remove_prefix(at + 2);  // behind file and condition
+  if (const auto at = said.find("] "); at != said.npos) said.remove_prefix(at + 2);  // after file and condition
   return cannot_train(options, said, "data.tokenizer.vocabulary: a size that the text can fill, or give more text");
 }
 
@@ -90,9 +90,8 @@ Error refused_by_trainer(const TokenizerOptions& options, std::string_view said)
 
 Result<Tokenizer> Tokenizer::train(const TokenizerOptions& options, std::span<const std::string> documents) {
   if (options.vocabulary <= kFixedTokens) {
-    return error(ErrorKind::invalid,
-                 "data.tokenizer.vocabulary: {} leaves no room: {} tokens are bytes and special ones",
-                 options.vocabulary, kFixedTokens)
+    return key_error(ErrorKind::invalid, "data.tokenizer.vocabulary",
+                     "{} leaves no room: {} tokens are bytes and special ones", options.vocabulary, kFixedTokens)
         .hinted("data.tokenizer.vocabulary: 512 or more");
   }
   TRY(load_sentencepiece_trainer());
@@ -109,7 +108,7 @@ Result<Tokenizer> Tokenizer::train(const TokenizerOptions& options, std::span<co
       {"bos_id", "1"},
       {"eos_id", "2"},
       {"pad_id", "-1"},
-      {"minloglevel", "3"},  // it would print
+      {"minloglevel", "3"},  // otherwise it prints
   };
   Sentences sentences(documents);
   if (sentences.done()) return cannot_train(options, "there is none", "give some text: data.train.files");

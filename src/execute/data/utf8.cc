@@ -8,7 +8,7 @@ namespace systole {
 Utf8Step utf8_step(std::string_view text) {
   if (text.empty()) return {};
   if (const std::size_t length = utf8_length(text); length > 0) return {length, true};
-  // Two or three bytes are a part if more continuations would complete them.
+  // Two or three bytes are a part if continuation bytes would complete them.
   for (std::size_t part = std::min<std::size_t>(3, text.size()); part > 1; --part) {
     if (utf8_length(std::string(text.substr(0, part)) + "\x80\x80") > 0) return {part, false};
   }

@@ -33,7 +33,7 @@ TEST(Utf8, ReplacesEachMaximalPartOnce) {
   EXPECT_EQ(text, "a" + r + r + r + "b" + r + "c" + r + r + "d");
 }
 
-// Every text of four bytes out of those where the rules change, against the bytes of the standard's table 3-7.
+// All texts of four bytes at which the rules change, against table 3-7 of the standard.
 TEST(Utf8, PartsAreMaximal) {
   const unsigned char edges[] = {0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC1, 0xC2, 0xDF,
                                  0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5};

@@ -1,6 +1,7 @@
 #pragma once
-// The tokens of words seen before: 65,536 slots of one cache line (4 MiB), a word of at most 24 bytes and 8 tokens in
-// the slot of its hash, the newer in place of the older. Longer ones are not kept. Private to this folder.
+// A direct-mapped cache of words' tokens: 65,536 slots of one cache line (4 MiB). A word of at most 24 bytes and 8
+// tokens is in the slot of its hash; a newer one evicts an older one. Longer words are not cached. Private to this
+// folder.
 
 #include <array>
 #include <cstdint>
@@ -15,7 +16,7 @@ class WordCache {
  public:
   WordCache() : slots_(kSlots) {}
 
-  // Appends the word's tokens to `tokens` if it is known.
+  // Appends the word's tokens to `tokens` if it is cached.
   bool find(std::string_view word, std::vector<std::int32_t>& tokens) {
     if (word.size() > sizeof(Key)) return false;
     key_ = {};
@@ -26,7 +27,7 @@ class WordCache {
     return true;
   }
 
-  // REQUIRES: find(word) was the last call, and was false.
+  // REQUIRES: the last call was find(word), and it returned false.
   void keep(std::string_view word, std::span<const std::int32_t> tokens) {
     if (word.empty() || word.size() > sizeof(Key) || tokens.size() > slot_->tokens.size()) return;
     slot_->key = key_;

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
-#include <memory>
+
+#include "execute/runtime/communicator.h"
 
 namespace systole {
 namespace {
@@ -26,30 +28,28 @@ class Arena : public Memory {
   Bytes size_;
 };
 
-// Private anonymous memory that begins at a huge page's border; nullptr with errno where the system has not that much.
+std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+// Private anonymous memory aligned to a huge page; nullptr with errno if the system lacks it.
 std::byte* map_aligned(std::size_t size) {
-  void* whole = mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const std::size_t kept = (size + page_size() - 1) / page_size() * page_size();
+  void* whole = mmap(nullptr, kept + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (whole == MAP_FAILED) return nullptr;
-  auto* begin = static_cast<std::byte*>(whole);
-  void* aligned = whole;
-  std::size_t space = size + kHugePage;
-  std::align(kHugePage, size, aligned, space);
-  auto* data = static_cast<std::byte*>(aligned);
-  const auto before = static_cast<std::size_t>(data - begin);
-  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), kept = (size + page - 1) / page * page;
-  if (before > 0) munmap(begin, before);
-  if (kHugePage > before + (kept - size)) munmap(data + kept, size + kHugePage - before - kept);
+  const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(whole) % kHugePage) % kHugePage;
+  auto* data = static_cast<std::byte*>(whole) + before;
+  if (before > 0) munmap(whole, before);
+  munmap(data + kept, kHugePage - before);
   return data;
 }
 
-// Touches each page, in huge pages where the system has them: a step goes through the whole arena, and misses of the
-// address cache cost it more than those of the caches. False with errno where memory runs out.
+// Touches each page, in huge pages if the system has them: a step walks the whole arena, and TLB misses cost it more
+// than cache misses. False with errno if memory runs out.
 bool make_resident(std::byte* data, std::size_t size) {
-  madvise(data, size, MADV_HUGEPAGE);  // a hint: refused, the pages are small
+  madvise(data, size, MADV_HUGEPAGE);  // a hint: if refused, pages are small
   if (madvise(data, size, MADV_POPULATE_WRITE) == 0) return true;
   if (errno != EINVAL) return false;
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));  // Linux before 5.14
-  for (std::size_t at = 0; at < size; at += page) *static_cast<volatile std::byte*>(data + at) = std::byte{};
+  for (std::size_t at = 0; at < size; at += page_size())  // Linux before 5.14
+    *static_cast<volatile std::byte*>(data + at) = std::byte{};
   return true;
 }
 
@@ -68,6 +68,20 @@ Result<std::unique_ptr<Memory>> allocate_arena(Bytes bytes) {
             "train.microbatches, train.recompute or a smaller model lower the need; 'systole plan' shows by how much");
   }
   return std::unique_ptr<Memory>(std::make_unique<Arena>(data, bytes));
+}
+
+DeviceEvent HostDevice::copy_in(Memory& memory, const SlotAddress& to, std::span<const std::byte> from) {
+  if (!from.empty()) std::memcpy(memory.host() + to.offset, from.data(), from.size());
+  return {};
+}
+
+DeviceEvent HostDevice::copy_out(Memory& memory, const SlotAddress& from, std::span<std::byte> into) {
+  if (!into.empty()) std::memcpy(into.data(), memory.host() + from.offset, into.size());
+  return {};
+}
+
+Status HostDevice::finish_transfers() {
+  return communicator_ == nullptr ? Status() : communicator_->finish_transfers();
 }
 
 }  // namespace systole

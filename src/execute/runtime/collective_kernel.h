@@ -1,6 +1,6 @@
 #pragma once
-// A collective node with its addresses, as devices that run kernel by kernel on the host's memory run it: through the
-// communicator, or, of one part, as a copy that needs none.
+// Collective and transfer nodes bound to addresses, for devices that run kernel by kernel in host memory. A collective
+// runs through the communicator; with one part it is a copy and needs none.
 
 #include <memory>
 
@@ -11,15 +11,16 @@ namespace systole {
 
 class CollectiveKernel {
  public:
-  // `call` is a collective; `memory` is where its offsets count from. The communicator must outlive the kernel.
+  // `call` is a collective; its offsets are relative to `memory`. The communicator must outlive the kernel.
   // Errors: of Communicator::prepare; unsupported for more than one part without a communicator.
   static Result<CollectiveKernel> make(Communicator* communicator, const KernelCall& call, std::byte* memory);
 
   // Counts bytes_sent alone. Errors: of Communicator::run.
   Status run(WorkCounters& counters) const;
 
-  // In two parts, what runs between them moving it on by progress(): Communicator's start, and its wait for this one
-  // and all before it. REQUIRES of them: more than one part.
+  // Asynchronous run; the kernels between start() and finish() call Communicator::progress(). finish() waits for this
+  // collective and all that were started before it.
+  // REQUIRES: sends(), that is more than one part.
   bool sends() const { return prepared_ != nullptr; }
   Status start() const;
   Status finish(WorkCounters& counters) const;
@@ -32,14 +33,14 @@ class CollectiveKernel {
   std::size_t bytes_ = 0;
 };
 
-// A transfer node with its address, on such a device.
+// A transfer node bound to its address, for the same devices.
 class TransferKernel {
  public:
   // Errors: of Communicator::prepare; unsupported without a communicator.
   static Result<TransferKernel> make(Communicator* communicator, const KernelCall& call, int microbatch,
                                      std::byte* memory);
 
-  // Communicator's post. What runs on the device next, and is no transfer, calls finish_transfers() before.
+  // Communicator::post. Whatever runs next and is no transfer must call finish_transfers() first.
   Status post(WorkCounters& counters) const { return communicator_->post(*prepared_, counters); }
 
  private:

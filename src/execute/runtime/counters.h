@@ -1,6 +1,6 @@
 #pragma once
-// What was done, as kernels report it from the dimensions and pointers that they were given. Held against a Program's
-// Work: the law plan-is-run.
+// Work done, as kernels report it from the dimensions and pointers that they receive. It is checked against the Work of
+// the Program: the law plan-is-run.
 
 #include <algorithm>
 #include <cstdint>
@@ -13,12 +13,12 @@ struct WorkCounters {
   std::int64_t calls = 0;
   std::int64_t flops = 0;
   std::int64_t transcendentals = 0;
-  std::int64_t skipped_flops = 0;  // made needless by data (masked blocks); planned = done + skipped
+  std::int64_t skipped_flops = 0;  // skipped because of data (masked blocks); planned = done + skipped
   std::int64_t skipped_transcendentals = 0;
   std::int64_t bytes_read = 0;  // distinct operands of each kernel call
   std::int64_t bytes_written = 0;
   std::int64_t bytes_sent = 0;  // by transports
-  std::int64_t high_water = 0;  // the end of the highest byte of the memory that a kernel was given
+  std::int64_t high_water = 0;  // end of the highest byte that a kernel may touch
 
   WorkCounters& operator+=(const WorkCounters& other) {
     calls += other.calls;

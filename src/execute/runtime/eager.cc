@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include "describe/graph/op.h"
+#include "describe/ir/op.h"
 
 namespace systole {
 namespace {
@@ -18,7 +18,7 @@ std::string name_of_value(const Graph& graph, ValueId id) {
   return name.empty() ? fmt::format("%{}", id.index) : name;
 }
 
-// "contract", and of a chain the ops that it runs.
+// "contract"; for a chain also the ops that it runs.
 std::string op_text(const GraphNode& node) {
   if (node.regions.empty()) return node.op->name;
   std::vector<std::string> ops;
@@ -40,19 +40,19 @@ void EagerCheck::enter(std::int64_t step, const Action& action, const Function& 
   function_ = function.name;
 }
 
-std::string EagerCheck::where(const SeenKernel& kernel) const {
+std::string EagerCheck::where(const ObservedKernel& kernel) const {
   std::string text = fmt::format("step {}, {} of microbatch {}", step_, function_, microbatch_);
   if (!kernel.layers.empty()) text += fmt::format(", layer {}", fmt::join(kernel.layers, "."));
   return text;
 }
 
-void EagerCheck::before(const SeenKernel& kernel) {
+void EagerCheck::before(const ObservedKernel& kernel) {
   operands_.clear();
   for (std::size_t i = 0; i < kernel.operands.size(); ++i)
     operands_.push_back(look(*kernel.graph, kernel.node->operands[i], kernel.operands[i]));
 }
 
-Status EagerCheck::after(const SeenKernel& kernel) {
+Status EagerCheck::after(const ObservedKernel& kernel) {
   ++kernels_;
   const Graph& graph = *kernel.graph;
   const GraphNode& node = *kernel.node;

@@ -1,12 +1,11 @@
 #pragma once
-// Looks at every value as it is made: a device that runs kernel by kernel calls before() and after() around each, and
-// the first result that is not a number ends the run, named with the place where it came about. It changes no bit of
-// what is computed.
+// Finds the first NaN or infinity. A device that runs kernel by kernel calls before() and after() around each kernel;
+// the first non-finite result ends the run with an error that names its origin. The check changes no computed bit.
 
 #include <functional>
 #include <string>
 
-#include "describe/graph/program.h"
+#include "describe/program/program.h"
 #include "execute/runtime/device.h"
 #include "ground/tensor/stats.h"
 
@@ -14,26 +13,26 @@ namespace systole {
 
 class EagerCheck : public KernelObserver {
  public:
-  // `told` is given a line of each kernel of the first step: where, op, types and ranges of its results.
+  // `told` receives a line per kernel of the first step: where, op, types and ranges of its results.
   explicit EagerCheck(std::function<void(const std::string&)> told) : told_(std::move(told)) {}
 
-  // The kernels that follow are of this step and action.
+  // Sets the step and action of the kernels that follow.
   void enter(std::int64_t step, const Action& action, const Function& function);
 
-  void before(const SeenKernel& kernel) override;
+  void before(const ObservedKernel& kernel) override;
   // Errors: corrupt, naming step, function, layers, op and value, its first bad element, and the operands' ranges.
-  Status after(const SeenKernel& kernel) override;
+  Status after(const ObservedKernel& kernel) override;
 
   std::int64_t kernels() const { return kernels_; }
 
  private:
-  std::string where(const SeenKernel& kernel) const;
+  std::string where(const ObservedKernel& kernel) const;
 
   std::function<void(const std::string&)> told_;
   std::int64_t step_ = 0, first_step_ = -1, kernels_ = 0;
   int microbatch_ = 0;
   std::string function_;
-  std::vector<TensorStats> operands_;  // of the kernel at hand, before it writes over them
+  std::vector<TensorStats> operands_;  // of the current kernel, taken before it overwrites them
 };
 
 }  // namespace systole

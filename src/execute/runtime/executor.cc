@@ -15,7 +15,7 @@ class Failed : public DeviceEvent::Pending {
   Error error_;
 };
 
-// The last of some actions on the network's stream that follow each other.
+// True for the last of consecutive actions on the network stream.
 bool ends_transfers(const Schedule& schedule, std::size_t a) {
   const auto on_network = [&](std::size_t i) {
     return i < schedule.actions.size() && schedule.actions[i].stream == Stream::network;
@@ -61,7 +61,7 @@ Status Executor::start() {
     for (const Action& action : schedule.actions) {
       const auto f = static_cast<std::size_t>(action.function);
       const Function& function = program_.functions[f];
-      // What goes to another stage says of which microbatch it is.
+      // Transfers to another stage carry their microbatch.
       const int microbatch = action.stream == Stream::network ? action.microbatch : 0;
       std::vector<int> key{action.function, microbatch};
       const std::vector<SlotAddress> inputs = addresses(function.inputs, action),
@@ -153,7 +153,7 @@ DeviceEvent Executor::read_later(int value, int slot, std::span<std::byte> into)
 }
 
 Status Executor::look(const Schedule& schedule, ActionRange range, KernelObserver& observer, ActionObserver* actions) {
-  // Transfers that follow each other are one exchange, and what they bring is there at its end only.
+  // Consecutive transfers are one exchange; received values are complete only at its end.
   for (const Action& action : schedule.actions) {
     if (action.stream == Stream::network)
       return error(ErrorKind::unsupported, "a stage of a pipeline is not looked at kernel by kernel yet");

@@ -1,9 +1,9 @@
 #include "execute/runtime/flatten.h"
 
-#include "describe/graph/collective_call.h"
-#include "describe/graph/memory.h"
-#include "describe/graph/overlap.h"
-#include "describe/graph/passes/rewrite.h"
+#include "describe/ir/rewrite.h"
+#include "describe/program/collective_call.h"
+#include "describe/program/memory.h"
+#include "describe/program/overlap.h"
 
 namespace systole {
 namespace {
@@ -14,16 +14,16 @@ class Flattener {
  public:
   explicit Flattener(std::int64_t scratch) : scratch_(scratch) {}
 
-  // Of a graph or an iteration of a body: what is done in it, not what is done ahead. `turn`: which of its two places
-  // what was done ahead for it has.
-  void run(const Graph& graph, const Placement& placement, Offsets inputs, Offsets outputs, std::int64_t turn = 0) {
-    add(graph, placement, inputs, outputs, turn, false);
+  // Runs a graph or one iteration of a body, without the work done ahead. `slot`: which of the two slots holds the
+  // values that were computed ahead for it.
+  void run(const Graph& graph, const Placement& placement, Offsets inputs, Offsets outputs, std::int64_t slot = 0) {
+    add(graph, placement, inputs, outputs, slot, false);
   }
 
   std::vector<KernelCall> take() { return std::move(calls_); }
 
  private:
-  void add(const Graph& graph, const Placement& placement, Offsets inputs, Offsets outputs, std::int64_t turn,
+  void add(const Graph& graph, const Placement& placement, Offsets inputs, Offsets outputs, std::int64_t slot,
            bool ahead) {
     const auto resolve = [&](const Location& location) -> std::int64_t {
       switch (location.kind) {
@@ -37,8 +37,8 @@ class Flattener {
     };
     const auto place = [&](ValueId id) {
       const std::int64_t offset = resolve(placement.values[static_cast<std::size_t>(id.index)]);
-      if (turn == 0 || !has_twin(graph, id)) return offset;
-      return offset + turn * twin_stride(graph.type(storage_of(graph, id)).bytes());
+      if (slot == 0 || !has_twin(graph, id)) return offset;
+      return offset + slot * twin_stride(graph.type(storage_of(graph, id)).bytes());
     };
     for (std::size_t n = 0; n < graph.nodes().size(); ++n) {
       const GraphNode& node = graph.nodes()[n];
@@ -58,8 +58,8 @@ class Flattener {
     }
   }
 
-  // The last iteration writes a carry to its result, the one before to its twin, and so on back; iteration 0 reads the
-  // operand. What is done ahead reads no carries.
+  // The last iteration writes a carry to its result, the one before to its twin, and so on alternately; iteration 0
+  // reads the operand. Work done ahead reads no carries.
   template <typename Resolve>
   void unroll(const KernelCall& repeat, const Placement::Inner& inner, const Resolve& resolve) {
     const GraphNode& node = *repeat.node;
@@ -108,7 +108,7 @@ struct Range {
   bool meets(const Range& other) const { return from < other.to && other.from < to; }
 };
 
-// Which calls must wait for which collectives that have begun.
+// Tracks which calls must wait for which begun collectives.
 class Waits {
  public:
   explicit Waits(std::vector<KernelCall>& calls) : calls_(calls) {}

@@ -1,30 +1,32 @@
 #pragma once
-// A function as a flat list of kernel calls with resolved offsets: repeats unrolled, slices and carries turned into
-// addresses, views gone, what is done ahead put in the iteration before. What devices that run kernel by kernel share.
+// Flattens a function to a list of kernel calls with resolved offsets: repeats are unrolled, slices and carries become
+// addresses, views disappear, and work that is done ahead moves to the iteration before. Shared by the devices that run
+// kernel by kernel.
 //
-// A collective that overlaps others (describe/graph/overlap.h) begins where it stands in the list. The first call that
-// reads or writes what it has not done with says so, by addresses, whatever the plan meant; those that begin need not
-// say it of each other, for they end in the order in which they began. At the end of the list all must have ended.
+// An overlapped collective (describe/program/overlap.h) begins at its place in the list. The first call that touches
+// its memory before it is done waits for it (`after`); this follows from addresses alone, whatever the plan intended.
+// Collectives that begin need no waits among each other, because they end in the order in which they begin. All must
+// have ended at the end of the list.
 
 #include <algorithm>
 #include <vector>
 
-#include "describe/graph/program.h"
+#include "describe/program/program.h"
 #include "execute/runtime/device.h"
 
 namespace systole {
 
 struct KernelCall {
-  const Graph* graph;  // that holds the node; of the Function, which must outlive the call
+  const Graph* graph;  // contains the node; the Function must outlive the call
   const GraphNode* node;
   std::vector<std::int64_t> operands, results;  // offsets in the memory
   std::int64_t workspace = -1;                  // -1: none
   Bytes workspace_bytes;
-  std::vector<std::int64_t> layers;  // the index of each repeat around it, outermost first
-  bool begins = false;               // a collective that need not end here
-  int after = -1;                    // in the list: one that began, and must have ended before this call; -1: none
+  std::vector<std::int64_t> layers;  // index in each enclosing repeat, outermost first
+  bool begins = false;               // a collective that may end later
+  int after = -1;                    // index of a begun collective that must end before this call; -1: none
 
-  // Where the highest of the places that it is given ends.
+  // The end of the highest byte that the call may touch.
   std::int64_t end() const {
     std::int64_t last = workspace >= 0 ? workspace + workspace_bytes.count() : 0;
     for (std::size_t i = 0; i < operands.size(); ++i)

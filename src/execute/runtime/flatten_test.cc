@@ -1,19 +1,18 @@
-// What a device is given to do, in order: the design of overlap on paper, a fully sharded step of two layers over two
-// devices.
+// The order of the calls that a device gets: overlap in a fully sharded (ZeRO-3) step of two layers on two devices.
 #include "execute/runtime/flatten.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "describe/graph/ops/ops.h"
-#include "describe/graph/overlap.h"
-#include "describe/graph/partition/builder.h"
+#include "describe/ops/ops.h"
+#include "describe/partition/builder.h"
+#include "describe/program/overlap.h"
 
 namespace systole {
 namespace {
 
-// x ← x·w of each layer, w in parts; what a layer gives to w is scattered into "terms".
+// Each layer: x ← x·w, w sharded; the partial sum of each layer's w is reduce-scattered into "terms".
 Graph layers() {
   Graph body("layer");
   const Value x = body.input("x", Type(DType::f32, {4, 4})), w = body.input("w", Type(DType::f32, {2, 4}));
@@ -84,7 +83,7 @@ TEST(Flatten, the_design_on_paper) {
       "cast 0", "all_gather 0", "cast 0", "contract 0", "tanh 0", "contract 0", "reduce_scatter 0",  //
       "cast 1", "all_gather 1", "cast 1", "contract 1", "tanh 1", "contract 1", "reduce_scatter 1"};
   EXPECT_EQ(list_of(program_of(false)), without);
-  // The second layer's parameter is under way while the first computes; the first layer's sum while the second does.
+  // The all_gather of layer 1 overlaps the compute of layer 0; the reduce_scatter of layer 0 overlaps layer 1.
   const std::vector<std::string> with{"cast 0",
                                       "begin all_gather 0",
                                       "cast 1",
@@ -102,7 +101,7 @@ TEST(Flatten, the_design_on_paper) {
   EXPECT_EQ(list_of(program_of(true)), with);
 }
 
-// No call touches what one that has begun, and that it does not wait for, has not done with.
+// The values that are computed ahead alternate between two slots.
 TEST(Flatten, what_is_made_ahead_has_two_places_in_turns) {
   const Program program = program_of(true);
   const std::vector<KernelCall> calls = calls_of(program);

@@ -2,14 +2,14 @@
 
 #include <cstring>
 
-#include "describe/graph/layer_names.h"
+#include "describe/ir/layer_names.h"
 #include "ground/base/hash.h"
 #include "ground/base/philox.h"
 
 namespace systole {
 namespace {
 
-// Four numbers at once: the bits of elements 4 block … 4 block + 3.
+// Four numbers at once: elements 4 * block … 4 * block + 3.
 std::array<double, 4> standard_numbers(Init::Kind kind, std::uint64_t key, std::uint64_t block) {
   const PhiloxBlock bits = philox(key, philox_counter(block));
   if (kind == Init::Kind::normal) {
@@ -22,8 +22,8 @@ std::array<double, 4> standard_numbers(Init::Kind kind, std::uint64_t key, std::
   return uniform;
 }
 
-// Elements first … first + count - 1 of the parameter, into bytes of zeros from element `at` on. Of a pipeline's chunk
-// they are what they are in the model's own.
+// Writes elements [first, first + count) of the parameter to zeroed bytes, from element `at` on. A pipeline chunk gets
+// the same values as in the whole model.
 void fill(const Parameter& parameter, std::uint64_t seed, std::int64_t first, std::int64_t count, std::byte* into,
           std::int64_t at) {
   const Init& init = parameter.init;
@@ -45,7 +45,7 @@ void fill(const Parameter& parameter, std::uint64_t seed, std::int64_t first, st
   }
 }
 
-// This device's part of a parameter, into bytes of zeros.
+// Writes this device's part of a parameter to zeroed bytes.
 void fill(const ProgramValue& value, const Mesh& mesh, const Coordinates& place, std::uint64_t seed, std::byte* into) {
   const Parameter& parameter = *value.parameter;
   const Shape& whole = parameter.type.shape;
@@ -71,7 +71,7 @@ Status initialize(Executor& executor, std::uint64_t seed, std::int64_t device) {
     const ProgramValue& value = values[static_cast<std::size_t>(v)];
     const bool is_parameter = value.residence == Residence::parameter;
     if (!is_parameter && value.residence != Residence::state) continue;
-    // In its place where the host sees it: a large tensor beside the arena would be more than was planned.
+    // In place if the host sees it: a large tensor beside the arena would exceed the planned memory.
     if (const std::span<std::byte> view = executor.view(v, 0); !view.empty()) {
       std::memset(view.data(), 0, view.size());
       if (is_parameter) fill(value, mesh, place, seed, view.data());

@@ -1,6 +1,6 @@
 #pragma once
-// Where a run begins: parameters from their Init, state zero. The random bits of an element belong to its parameter's
-// name and its place in it, so no layout changes them.
+// Initializes a run: parameters from their Init, state to zero. The random bits of an element depend only on its
+// parameter's name and its index in it, so no layout changes them.
 
 #include <cstdint>
 
@@ -11,7 +11,7 @@ namespace systole {
 
 HostTensor initial_value(const Parameter& parameter, std::uint64_t seed);
 
-// Writes what this device of the Program's mesh holds of every parameter, and zeroes every state value.
+// Writes this device's part of every parameter, and zeroes every state value.
 Status initialize(Executor& executor, std::uint64_t seed, std::int64_t device = 0);
 
 }  // namespace systole

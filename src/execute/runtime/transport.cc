@@ -32,8 +32,8 @@ std::string with_shape(const MessageStamp& stamp, const MessageStamp& other, Byt
   return stamp.shape != other.shape ? text + fmt::format(" (shape {:06x})", stamp.shape) : text;
 }
 
-// What is longer than caches are passes them by: its place is not read only to be written over, and nothing that is
-// still needed is driven out.
+// Copies longer than the caches use non-temporal stores: they do not read the destination first and do not evict data
+// still in use.
 constexpr Bytes kPassesCachesBy = 8 * kMiB;
 
 void copy_past_caches(std::byte* into, const std::byte* from, std::size_t size) {
@@ -48,10 +48,10 @@ void copy_past_caches(std::byte* into, const std::byte* from, std::size_t size) 
     }
   }
   std::memcpy(into, from, size);
-  _mm_sfence();  // in order for whoever is told of it next
+  _mm_sfence();  // orders the stores before any later notification
 }
 
-// Bytes from the message's byte `at` to the end of its row, and the row's number.
+// The row and column of byte `at` of a message, and the bytes left in its row.
 struct InRow {
   std::int64_t row, column, left;
 };
@@ -134,6 +134,7 @@ Error mismatched_message(std::int32_t here, const MessageStamp& expected, Bytes 
   return error(ErrorKind::invalid, "rank {} is in {}, but rank {} sent it {}", here,
                with_shape(expected, found, expected_bytes, names), peer,
                with_shape(found, expected, found_bytes, names))
+      .coded(ErrorCode::collective_mismatch)
       .hinted("all ranks of a group must run the same collectives in the same order: start them from one plan");
 }
 

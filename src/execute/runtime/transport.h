@@ -1,20 +1,19 @@
 #pragma once
-// How ranks hand bytes to each other. A transport knows ranks, messages and time, and nothing of tensors: which message
-// goes where is the algorithm's matter (ground/mesh), which bytes it is made of the communicator's.
+// Message passing between ranks. A transport knows ranks, messages and time, but no tensors: the algorithm decides
+// which message goes where (ground/mesh), the communicator which bytes it holds.
 //
-// The one operation is an exchange: all that this rank sends and receives in one step of a collective, at once. Each
-// message is cut into pieces of whole elements as the transport likes; a piece that has arrived is placed or combined
-// into its place at once, so that a transport needs room for pieces, never for messages, and one with shared memory
-// combines straight out of it.
+// The one operation is an exchange: all sends and receives of this rank in one step of a collective, at once. The
+// transport cuts each message into pieces of whole elements. It places or combines each piece on arrival, so it needs
+// buffers for pieces, never for messages; a shared-memory transport combines straight out of the ring.
 //
-// Between two ranks messages arrive in the order in which they were given: by exchange, then by place in the list. The
-// k-th message that a sends to b must be the k-th that b expects from a, of the same stamp and size; anything else is
-// an error that names both.
+// Messages between two ranks arrive in the order in which they were given: by exchange, then by position in the list.
+// The k-th message that a sends to b must be the k-th that b expects from a, with the same stamp and size; a mismatch
+// is an error that names both.
 //
-// Errors end it: after an exchange that failed, each further one fails at once with the same error, on every rank that
-// is told or finds the others gone. Who wants to go on makes new transports among the ranks that are left.
+// Errors are final. After a failed exchange every further one fails at once with the same error, on every rank that is
+// told or finds its peers gone. To go on, the remaining ranks make new transports.
 //
-// An exchange may be begun and moved on beside other work, by whoever has the time: nothing else moves it.
+// An exchange can run beside other work: begin() and then advance(). There is no background thread.
 //
 // Thread safety: one thread at a time; abort() from any.
 
@@ -30,13 +29,13 @@
 
 namespace systole {
 
-// What a message is a part of; both sides make it for themselves and the wire carries it, as 64 bits. Two ranks that
-// do not do the same see it here.
+// Identifies a message's operation. Both sides compute it and the wire carries it, as 64 bits; so ranks that do
+// different things detect it here.
 struct MessageStamp {
-  std::uint32_t sequence = 0;  // of the collective among those of its group; the low 20 bits travel
-  int kind = 0;                // a CollectiveKind, or one of those below; 4 bits
-  int step = 0;                // of the algorithm; of a transfer the microbatch; 16 bits
-  std::uint32_t shape = 0;     // hash of group, dtype, shape, dims, sum or max and algorithm; of a transfer hash of the
+  std::uint32_t sequence = 0;  // number of the collective in its group; the low 20 bits travel
+  int kind = 0;                // a CollectiveKind, or a constant below; 4 bits
+  int step = 0;                // step of the algorithm; for a transfer the microbatch; 16 bits
+  std::uint32_t shape = 0;     // hash of group, dtype, shape, dims, sum or max and algorithm; for a transfer, of the
                                // value's name, dtype and shape; 24 bits
 
   static constexpr int kTransfers = 13, kBarrier = 14, kHostBroadcast = 15;
@@ -46,33 +45,33 @@ struct MessageStamp {
 };
 // "all_reduce #17, step 2"; "transfer #17, microbatch 2".
 std::string to_string(const MessageStamp& stamp);
-// What a stamp's `shape`, its 24 bits, is of, where the rank knows it.
+// The text behind a stamp's `shape` hash, where the rank knows it.
 using ShapeNames = std::map<std::uint32_t, std::string>;
 
-// The bytes of a message in the order in which they travel: rows of `row` bytes, `stride` bytes from the beginning of
-// one to that of the next. REQUIRES: bytes is a whole number of rows, or no more than one.
+// A message to send. Its bytes travel in this order: rows of `row` bytes; consecutive rows begin `stride` bytes apart.
+// REQUIRES: bytes is a whole number of rows, or at most one row.
 struct Outgoing {
   std::int32_t to = -1;
   const std::byte* data = nullptr;
   Bytes bytes;
-  Bytes row, stride;                  // row = bytes: all in one run
+  Bytes row, stride;                  // row = bytes: contiguous
   std::optional<MessageStamp> stamp;  // its own; else the exchange's
 };
 
-// `into[i] += piece[i]`, or max, for so many elements; `piece` is aligned to its elements and to 16 bytes at least when
-// it begins a message.
+// `into[i] += piece[i]`, or max, for `elements` elements. `piece` is aligned to its elements; at the beginning of a
+// message to at least 16 bytes.
 using CombinePiece = void (*)(std::byte* into, const std::byte* piece, std::int64_t elements);
 
 struct Incoming {
   std::int32_t from = -1;
   std::byte* into = nullptr;
   Bytes bytes;                     // on the wire
-  Bytes row, stride;               // as in Outgoing, of the place; of elements of `into_grain`
-  CombinePiece combine = nullptr;  // null: the bytes take their place as they are
-  Bytes grain{1};                  // of an element on the wire; no piece cuts one
-  Bytes into_grain{1};             // of an element in its place: wider where bf16 is summed in f32
-  // An earlier message of this list that must have been combined to its end before this one begins: several that are
-  // added into one place are added in the order of the list, so that the sum is the same bits at every run. -1: none.
+  Bytes row, stride;               // of `into`, as in Outgoing; in elements of `into_grain`
+  CombinePiece combine = nullptr;  // null: the bytes are copied
+  Bytes grain{1};                  // element size on the wire; no piece cuts an element
+  Bytes into_grain{1};             // element size in `into`: wider where bf16 is summed in f32
+  // Index of an earlier message in this list that must be fully combined before this one begins; -1: none. Several
+  // messages that are added into one place are added in list order, so the sum has the same bits in every run.
   int after = -1;
   std::optional<MessageStamp> stamp;  // its own; else the exchange's
 };
@@ -88,12 +87,12 @@ struct Exchange {
   }
 };
 
-// Told when an exchange cannot go on without a peer, and when it goes on; short waits, before the thread sleeps, are
-// not told. On the exchange's thread; the calls must allocate nothing.
+// Called when an exchange blocks on a peer, and when it goes on. Short waits, before the thread sleeps, are not
+// reported. Runs on the exchange's thread; must allocate nothing.
 class WaitObserver {
  public:
   virtual ~WaitObserver() = default;
-  virtual void waits(std::int32_t peer, bool to_send, const MessageStamp& stamp) = 0;  // again for another peer
+  virtual void waits(std::int32_t peer, bool to_send, const MessageStamp& stamp) = 0;  // again if the peer changes
   virtual void goes_on() = 0;
 };
 
@@ -103,49 +102,49 @@ class Transport {
   virtual std::int32_t rank() const = 0;
   virtual std::int32_t num_ranks() const = 0;
 
-  // Begins an exchange; moves nothing yet. What `exchange` points to stays until it has ended.
-  // REQUIRES: none that has not ended. Errors: the one that ended the transport before.
+  // Begins an exchange; moves no bytes yet. The memory that `exchange` points to must stay until it has ended.
+  // REQUIRES: the exchange before has ended.
+  // Errors: the one that ended the transport.
   virtual Status begin(const Exchange& exchange) = 0;
-  // Moves on with the exchange that was begun; true when it has ended: all `in` are in their places and the memory of
-  // `out` may be written again (they need not have arrived). A place of `in` may be a place of `out` only where the
-  // algorithm says that the old bytes are not wanted. Without `wait` it does what can be done now, and no more. With
-  // it, it returns when the exchange has ended; a peer may let us wait as long as the patience that the transport was
-  // made with without moving a byte, no longer. Allocates nothing. Errors: io, naming the rank that is gone, that never
-  // came or that stopped, and the collective; invalid, naming both ranks and both collectives, when a message is not
-  // the one expected; corrupt when what arrives is no message; interrupted after abort().
+  // Advances the exchange; true when it has ended: all `in` are in place, and the memory of `out` may be overwritten
+  // (it need not have arrived). `in` and `out` may share memory only where the algorithm no longer needs the old bytes.
+  // Without `wait` it does what is possible now. With `wait` it returns when the exchange has ended; if a peer moves no
+  // byte for the transport's patience, it fails. Allocates nothing.
+  // Errors: io, naming the collective and the rank that is gone, never came or stopped; invalid, naming both ranks and
+  // both collectives, if a message is not the expected one; corrupt if what arrives is no message; interrupted after
+  // abort().
   virtual Result<bool> advance(bool wait) = 0;
-  // Both in one.
+  // begin() and advance(true).
   Status exchange(const Exchange& exchange);
 
-  // Ends what runs and all that follows with an error of kind interrupted that carries `why`, here and, as soon as they
-  // look, on the peers; from any thread, not from a signal handler.
+  // Ends the running and all later exchanges with an error of kind interrupted that carries `why`, here and, as soon as
+  // they look, on the peers. From any thread, not from a signal handler.
   virtual void abort(const std::string& why) = 0;
 
-  // Payload bytes that were written for others since the beginning: counted where they are written, stamps and sizes
-  // apart.
+  // Total payload bytes written to peers, counted when written, without stamps and sizes.
   virtual Bytes bytes_written() const = 0;
 
-  // Tells of waits from now on; null: of none. The observer must outlive that.
+  // Observes waits from now on; null: stops. The observer must outlive that.
   virtual void observe(WaitObserver* observer) = 0;
 
   // "shm", "loopback", "gloo": for people.
   virtual const char* name() const = 0;
 };
 
-// What transports are made of.
+// Building blocks of transports.
 
-// The run of bytes in memory that begins at byte `at` of the message, at most `most` long. REQUIRES: at < bytes.
+// The contiguous bytes from byte `at` of the message, at most `most`. REQUIRES: at < bytes.
 std::span<const std::byte> run_at(const Outgoing& message, Bytes at, Bytes most);
 // Copies bytes [at, at + into.size()) of the message.
 void copy_out(const Outgoing& message, Bytes at, std::span<std::byte> into);
-// Places or combines a piece, which begins at byte `at` of the message. REQUIRES: at and the piece's size are whole
-// elements, the end is within the message.
+// Copies or combines a piece that begins at byte `at` of the message.
+// REQUIRES: `at` and the piece's size are whole elements; the piece ends within the message.
 void take_piece(const Incoming& message, Bytes at, std::span<const std::byte> piece);
 
-// The errors that all transports give alike.
+// The errors that all transports share.
 Error mismatched_message(std::int32_t here, const MessageStamp& expected, Bytes expected_bytes, std::int32_t peer,
                          const MessageStamp& found, Bytes found_bytes, const ShapeNames* names = nullptr);
-// `state` says what is known of the peer: "its process has ended", "its process is stopped", "".
+// `state` is what is known of the peer: "its process has ended", "its process is stopped", "".
 Error missing_rank(std::int32_t here, std::int32_t peer, const MessageStamp& stamp, Seconds patience,
                    const std::string& state);
 Error lost_rank(std::int32_t here, std::int32_t peer, const MessageStamp& stamp, const std::string& state);

@@ -21,7 +21,7 @@ TEST(Transport, stamps_travel_as_64_bits) {
   EXPECT_EQ(to_string(MessageStamp{17, 0, 2, 1}), "all_reduce #17, exchange 2");
 }
 
-// Rows of a message against a plain copy, cut at every place.
+// Rows of a message compared with a plain copy, cut at every place.
 TEST(Transport, rows_are_sent_and_placed_whatever_the_pieces) {
   constexpr std::int64_t kRows = 5, kRow = 6, kStride = 11;
   std::vector<std::byte> memory(kRows * kStride), placed(kRows * kStride, std::byte{0xee});
@@ -45,7 +45,7 @@ TEST(Transport, rows_are_sent_and_placed_whatever_the_pieces) {
   }
 }
 
-// Long messages take another way, at places that are aligned to nothing.
+// Long messages take another code path, here with unaligned addresses.
 TEST(Transport, long_messages_are_placed_like_short_ones) {
   const std::size_t size = (9 << 20) + 13;
   std::vector<std::byte> wire(size), placed(size + 64, std::byte{0xee});

@@ -8,16 +8,16 @@
 namespace systole {
 namespace {
 
-// Remembers what EagerCheck would stop at, and goes on: the other ranks wait in the collectives to come.
+// Keeps the first error of EagerCheck and goes on, because other ranks wait in the collectives to come.
 class FirstBad final : public KernelObserver, public ActionObserver {
  public:
   explicit FirstBad(std::int64_t step) : step_(step) {}
   void begin(const Action& action, const Function& function) override { check_.enter(step_, action, function); }
   void end(const Action&, const Function&) override {}
-  void before(const SeenKernel& kernel) override {
+  void before(const ObservedKernel& kernel) override {
     if (!found_) check_.before(kernel);
   }
-  Status after(const SeenKernel& kernel) override {
+  Status after(const ObservedKernel& kernel) override {
     if (found_) return {};
     const Status fine = check_.after(kernel);
     if (!fine.ok()) found_ = fine.error().message;

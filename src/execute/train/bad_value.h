@@ -1,6 +1,6 @@
 #pragma once
-// Where the first value that is no number came about, on which of several ranks: the step is run once more and every
-// kernel's results are looked at. All ranks do it together, because their collectives belong to it.
+// Finds the first NaN or infinity of a step, and its rank: the step runs once more, and every kernel's results are
+// checked. All ranks take part, because the step has collectives.
 
 #include <optional>
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace systole {
 
-// After a step whose gradient was not finite and that changed nothing. What this rank made first, with step, layer, op
-// and value; nothing when its values are numbers or another rank was earlier.
-// Errors: of the device and of the transport; unsupported where the device does not run kernel by kernel.
+// Call after a step whose gradient was not finite and that changed nothing. Describes the first bad value of this rank
+// with step, layer, op and value; empty if there is none or another rank was earlier.
+// Errors: of the device and of the transport; unsupported if the device does not run kernel by kernel.
 Result<std::optional<std::string>> first_bad_value(Executor& executor, const Schedule& train, ActionRange range,
                                                    std::int64_t step, Communicator& ranks);
 

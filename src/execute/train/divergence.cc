@@ -9,10 +9,10 @@ namespace systole {
 namespace {
 
 constexpr double kWayBack = 3;      // a third of the first loss
-constexpr double kAway = 1000;      // of the bound, in one loss or in all
-constexpr double kNothing = 1e-12;  // of the first loss: has no logarithm that says anything
+constexpr double kAway = 1000;      // times the bound, in one loss or accumulated
+constexpr double kNothing = 1e-12;  // times the first loss: the logarithm of less means nothing
 
-// What to try, likeliest first. `finite`: the loss is, and the gradient.
+// Remedies, likeliest first. `finite`: loss and gradient are finite.
 std::string remedies(const TrainSpec& train, bool finite) {
   const OptimizerSpec& optimizer = train.optimizer;
   std::vector<std::string> list;
@@ -73,7 +73,7 @@ Result<LossTrend> trend_from(const Node& node) {
   trend.level = TRY(TRY(node.get("level"))->as_double());
   trend.early = TRY(TRY(node.get("early"))->as_double());
   trend.lowest = TRY(TRY(node.get("lowest"))->as_double());
-  const Node* seen = node.find("seen");  // older ones have none
+  const Node* seen = node.find("seen");  // older checkpoints lack it
   trend.seen = seen != nullptr ? TRY(seen->as_double()) : trend.lowest;
   trend.away = TRY(TRY(node.get("away"))->as_double());
   trend.losses = TRY(TRY(node.get("losses"))->as_int(0));

@@ -27,7 +27,7 @@ LossTrend trend_of(const std::vector<double>& losses, double factor = 3) {
   return trend;
 }
 
-// How many of `rest` it takes after `before`; -1: they do not suffice.
+// The number of losses of `rest` after which the run has diverged, starting with `before`; -1: never.
 int steps_to_run_away(const std::vector<double>& before, const std::vector<double>& rest, double factor = 3) {
   LossTrend trend = trend_of(before, factor);
   EXPECT_FALSE(trend.ran_away());
@@ -46,7 +46,8 @@ std::vector<double> fallen(double from, double to) {
   return losses;
 }
 
-// Squares of `degrees` normal numbers, their mean 1: the loss of as many targets of a model that learns nothing more.
+// Mean square of `degrees` normal numbers, scaled to mean 1: the loss over that many targets of a model that has
+// stopped learning.
 std::vector<double> noise(int degrees, std::size_t losses, std::uint64_t key) {
   std::vector<double> all;
   for (std::uint64_t i = 0; i < losses; ++i) {
@@ -63,8 +64,8 @@ std::vector<double> noise(int degrees, std::size_t losses, std::uint64_t key) {
   return all;
 }
 
-// What a loss of so few targets does by itself is no divergence, for any number of steps; held against the lowest loss,
-// the first of these would be one within a hundred.
+// The noise of a loss over few targets is no divergence, however many steps. Compared with the lowest loss, the first
+// of these would count as divergence within a hundred steps.
 TEST(Divergence, IsNotTheNoiseOfASmallBatch) {
   for (const int degrees : {2, 4, 8, 16, 64}) {
     for (std::uint64_t key = 0; key < 20; ++key) {
@@ -78,7 +79,7 @@ TEST(Divergence, IsNotTheNoiseOfASmallBatch) {
   }
 }
 
-// The same noise about a level that jumps, or that grows: found, and the sooner the farther.
+// The same noise around a level that jumps or grows is detected, sooner if it is farther.
 TEST(Divergence, IsALossThatStaysAwayWhateverItsNoise) {
   for (const int degrees : {2, 4, 8, 16, 64}) {
     for (std::uint64_t key = 0; key < 20; ++key) {
@@ -97,7 +98,7 @@ TEST(Divergence, IsALossThatStaysAwayWhateverItsNoise) {
   }
 }
 
-// A third of the first loss: what has become small may be many times its level, and comes back.
+// Small losses may reach many times their level and recover, so the bound is at least a third of the first loss.
 TEST(Divergence, IsOnItsWayBackToTheFirstLoss) {
   const std::vector<double> learned = fallen(10.8, 1);
   EXPECT_EQ(steps_to_run_away(learned, often(3.5, 1000)), -1);
@@ -108,7 +109,7 @@ TEST(Divergence, IsOnItsWayBackToTheFirstLoss) {
   EXPECT_GT(steps_to_run_away(fallen(6.3, 0.0006), often(5, 100)), 0);
 }
 
-// From the first steps on: there is no level yet, but no run begins by growing tenfold.
+// In the first steps there is no level yet, but no run begins by growing tenfold.
 TEST(Divergence, IsSeenFromTheFirstSteps) {
   EXPECT_EQ(steps_to_run_away({}, {1, 10, 100, 1e3, 1e4, 1e5, 1e6}), 4);
   EXPECT_EQ(steps_to_run_away({2, 1, 2, 1}, often(50, 100)), 5);
@@ -139,7 +140,7 @@ std::optional<std::string> told(const LossTrend& trend, std::int64_t skips = 0, 
 TEST(Divergence, IsToldWithItsStepAndAsTheWorkloadHasIt) {
   const LossTrend away = trend_of({3, 3, 3, 3, 1e6}), steady = trend_of({3, 3, 3});
   EXPECT_TRUE(told(away)->starts_with("diverged at step 665: the loss is 1e+06, its lowest level was 3; try"));
-  // Nor those that ran away before it.
+  // Earlier losses that ran away do not change the reported level.
   EXPECT_TRUE(told(trend_of({3, 3, 3, 3, 90, 400, 1e6}))
                   ->starts_with("diverged at step 665: the loss is 1e+06, its lowest level was 3; try"));
   EXPECT_NE(told(away)->find("\n  1. "), std::string::npos);
@@ -155,7 +156,7 @@ TEST(Divergence, IsToldWithItsStepAndAsTheWorkloadHasIt) {
   EXPECT_FALSE(told(away, 10, train));
 }
 
-// Weights that are no numbers are not found by what is skipped when the run ends first.
+// If the run ends before a step is skipped, the evaluation or the last loss shows weights that are not finite.
 TEST(Divergence, IsAHeldOutLossOrALastOneThatIsNoNumber) {
   TrainSpec train = defaults();
   for (const double loss : {kNan, -kNan, std::numeric_limits<double>::infinity()}) {

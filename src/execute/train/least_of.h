@@ -1,5 +1,5 @@
 #pragma once
-// What ranks find out together.
+// The minimum over ranks.
 
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 
 namespace systole {
 
-// The least of what the ranks of the mesh say, each its own number: one all_reduce. Errors: those of collectives.
+// The minimum of `mine` over the ranks of the mesh, by one all_reduce. Errors: those of collectives.
 Result<std::int64_t> least_of(std::int64_t mine, Communicator& ranks, const Mesh& mesh);
 
 }  // namespace systole

@@ -7,13 +7,13 @@
 namespace systole {
 namespace {
 
-// Every number is a pure function of (data.seed, what it is for, row, index).
+// Every number is a pure function of (data.seed, purpose, row, index).
 class LinearSource : public BatchSource {
  public:
   LinearSource(const Workload& workload, std::int64_t batch_rows, bool held_out, bool endless, std::int64_t first)
       : key_(hash64("systole linear data", static_cast<std::uint64_t>(workload.data.seed))),
-        inputs_(workload.model.inputs),
-        outputs_(workload.model.outputs),
+        inputs_(workload.model.as<MlpSpec>().inputs),
+        outputs_(workload.model.as<MlpSpec>().outputs),
         noise_(workload.data.noise),
         offset_(held_out ? workload.data.rows : 0),
         rows_(held_out ? workload.data.held_out_rows : workload.data.rows),
@@ -56,7 +56,7 @@ class LinearSource : public BatchSource {
     for (std::int64_t o = 0; o < outputs_; ++o) {
       double sum = weights_[static_cast<std::size_t>(inputs_ * outputs_ + o)];
       for (std::int64_t i = 0; i < inputs_; ++i) sum += x[i] * weights_[static_cast<std::size_t>(i * outputs_ + o)];
-      // A uniform number of the standard deviation that was asked for.
+      // A uniform number with the requested standard deviation.
       sum += noise_ * std::sqrt(3.0) * symmetric(kNoise, row, static_cast<std::size_t>(o));
       y_[static_cast<std::size_t>(r * outputs_ + o)] = static_cast<float>(sum);
     }

@@ -3,34 +3,35 @@
 #include <algorithm>
 #include <set>
 
-#include "describe/graph/partition/pipeline.h"
+#include "describe/partition/pipeline.h"
 #include "execute/runtime/flatten.h"
 
 namespace systole {
 namespace {
 
-// Measured on Debian 12 (x86-64, glibc 2.36, oneDNN 2.6.3, gcc 12, release build), 2026-11-22: what was resident at
-// the end of runs beside arena, dataset and data queue, on 1 to 24 layers, 1 and 4 microbatches, 1 to 64 threads,
-// vocabularies of 2,048 and 16,384; reading text on 2026-11-23 under Linux 6.18, once a run lets go of the code that
-// planned it (ground/process/loaded_pages.h); the process on 2026-11-24, once what comes back of it comes in pieces of
-// 64 KiB: 18.72 to 19.05 MB resident in examples/linear.yaml, the program just linked, copied, or read back from disk.
-// docs/concepts/memory.md tells more.
-constexpr Bytes kProcess = 16 * kMiB;           // code that runs and heap, its libraries too
-constexpr Bytes kOneDnn = 2 * kMiB;             // its code, as far as it is touched
+// Measured on Debian 12 (x86-64, glibc 2.36, oneDNN 2.6.3, gcc 12, release build), 2026-11-22: resident memory at the
+// end of runs, without arena, dataset and data queue, on 1 to 24 layers, 1 and 4 microbatches, 1 to 64 threads,
+// vocabularies of 2,048 and 16,384. Text reading: 2026-11-23 under Linux 6.18, after a run unloads the planner's code
+// (ground/process/loaded_pages.h). The process: 2026-11-24, with pages that come back in pieces of 64 KiB: 18.72 to
+// 19.05 MB resident in examples/linear.yaml, the program just linked, copied, or read back from disk; 2026-11-27, of a
+// program that is 0.3 MB larger in memory, on an EPYC: 19.60 MB. Details:
+// docs/concepts/memory.md.
+constexpr Bytes kProcess = 17 * kMiB;           // executed code, libraries included, and heap
+constexpr Bytes kOneDnn = 2 * kMiB;             // touched pages of its code
 constexpr Bytes kText = 3 * kMiB + 256 * kKiB;  // the reader's thread, and code that reads and decodes tokens
 constexpr Bytes kPerThread = 16 * kKiB;         // its stack
-constexpr Bytes kPerKernel = Bytes(3328);       // a kernel of a function, its graph node included
-constexpr Bytes kPerCall = Bytes(2048);         // a kernel bound to its places
-// Where all products are made by a kernel of our own, whose calls are a few pointers and not oneDNN's objects. Their
-// average over all kernels of a run, as above.
+constexpr Bytes kPerKernel = Bytes(3328);       // a kernel of a function, with its graph node
+constexpr Bytes kPerCall = Bytes(2048);         // a kernel bound to its addresses
+// If all matmuls use our own kernel, whose calls are a few pointers, not oneDNN objects. Averages over all kernels of a
+// run, measured as above.
 constexpr Bytes kPerLightKernel = Bytes(1664), kPerLightCall = Bytes(1024);
 
 struct Kernels {
-  std::int64_t of_functions = 0;  // each function once
-  std::int64_t bound = 0;         // once for all actions on the same places
+  std::int64_t of_functions = 0;  // counts each function once
+  std::int64_t bound = 0;         // counts once all actions with the same addresses
 };
 
-// As the executor binds them.
+// Counts kernels as the executor binds them.
 Kernels kernels_of(const Program& program) {
   Kernels kernels;
   std::vector<std::int64_t> sizes;
@@ -39,7 +40,7 @@ Kernels kernels_of(const Program& program) {
     sizes.push_back(static_cast<std::int64_t>(flatten(function, Addresses{inputs, outputs, 0}).size()));
     kernels.of_functions += sizes.back();
   }
-  std::set<std::vector<int>> bound;  // function, microbatch, and its slots
+  std::set<std::vector<int>> bound;  // function, microbatch and slots
   for (const Schedule& schedule : program.schedules) {
     for (const Action& action : schedule.actions) {
       const Function& function = program.functions[static_cast<std::size_t>(action.function)];
@@ -69,7 +70,7 @@ bool needs_library(const Program& program) {
                      [&](const Function& f) { return has_product_of(f.graph, program.target.library_products); });
 }
 
-// The same job with one edit: what it would need, if it can be planned.
+// Memory of the job after one edit, if it can be planned.
 std::optional<Bytes> total_with(const Workload& workload, const OutsideArena& outside, const Device& device,
                                 std::int64_t rank) {
   Result<Job> job = make_job(workload, device, rank);
@@ -77,13 +78,9 @@ std::optional<Bytes> total_with(const Workload& workload, const OutsideArena& ou
   return plan_memory(*job->program, outside).total();
 }
 
-// " on stage 2 of 4"; nothing where there are no stages.
+// " on stage 2 of 4"; empty without stages.
 std::string of_stage(const Workload& workload, std::int64_t rank) {
-  const Result<Mesh> mesh = Mesh::make([&] {
-    std::vector<Axis> axes;
-    for (const auto& [name, size] : workload.mesh) axes.push_back({name, size});
-    return axes;
-  }());
+  const Result<Mesh> mesh = Mesh::of(workload.mesh);
   const auto pipe = mesh.ok() ? mesh->find(kPipelineAxis) : Result<std::size_t>(mesh.error());
   if (!pipe.ok() || mesh->axes()[*pipe].size == 1) return "";
   return fmt::format(" on stage {} of {}", mesh->coordinates(rank)[*pipe], mesh->axes()[*pipe].size);

@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "describe/graph/ops/ops.h"
-#include "describe/graph/partition/builder.h"
+#include "describe/ops/ops.h"
+#include "describe/partition/builder.h"
 
 namespace systole {
 namespace {
 
-// One function of one product, never called, on a cpu with two threads.
+// One function with one matmul, never called, on a cpu with two threads.
 Program product_of(DType dtype, std::vector<DType> library_products) {
   Target target;
   target.kind = "cpu";
@@ -26,14 +26,14 @@ Program product_of(DType dtype, std::vector<DType> library_products) {
   return builder.finish();
 }
 
-// What the cpu backend says of its machine decides, not the name of one.
+// The abilities that the cpu backend reports decide, not a machine's name.
 TEST(PlannedLibraries, onednn_counts_where_it_makes_a_product) {
   const std::vector<DType> f32{DType::f32}, both{DType::f32, DType::bf16};
   const Bytes with = planned_libraries(product_of(DType::f32, f32), Bytes());
   EXPECT_EQ(planned_libraries(product_of(DType::f32, both), Bytes()), with);
   EXPECT_EQ(planned_libraries(product_of(DType::bf16, both), Bytes()), with);
   const Bytes without = planned_libraries(product_of(DType::bf16, f32), Bytes());
-  EXPECT_EQ(with - without, 2 * kMiB + Bytes(3328 - 1664));  // oneDNN's code, and the weight of the one kernel
+  EXPECT_EQ(with - without, 2 * kMiB + Bytes(3328 - 1664));  // oneDNN's code, and the size of the one kernel
   EXPECT_EQ(planned_libraries(product_of(DType::f32, {}), Bytes()), without);
 }
 

@@ -1,17 +1,17 @@
 #pragma once
-// Tells the ledger, the rank's flight log and the hooks what each action of a schedule is for.
+// Reports the purpose of each action of a schedule to the ledger, the rank's flight log and the hooks.
 
 #include <string_view>
 
-#include "describe/graph/partition/joined.h"
+#include "describe/partition/fused_step.h"
 #include "execute/runtime/executor.h"
-#include "execute/train/ledger.h"
 #include "execute/train/stage_watch.h"
+#include "execute/train/time_ledger.h"
 #include "execute/train/trainer.h"
 
 namespace systole {
 
-// Opens the category of each action, by what its function is for.
+// Opens the category of each action, by its function's purpose.
 class PhaseObserver final : public ActionObserver {
  public:
   PhaseObserver(TimeLedger& ledger, const TrainHooks& hooks, StageWatch* stages)
@@ -30,8 +30,8 @@ class PhaseObserver final : public ActionObserver {
   void end_wait() override { ledger_.enter(before_); }
 
   std::int64_t step = 0;
-  // What the hooks are told of a function of a schedule.
-  static bool tells_phase(std::string_view function) { return function != "merge" && function != "norm"; }  // are parts
+  // What the hooks hear about a function of a schedule.
+  static bool tells_phase(std::string_view function) { return function != "merge" && function != "norm"; }  // parts
   static bool is_forward(std::string_view name) { return name == kStepFunction || name.starts_with("forward"); }
   static bool is_backward(std::string_view name) { return name == kStepFunction || name.starts_with("backward"); }
   static Category category_of(std::string_view function) {

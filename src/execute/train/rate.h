@@ -1,6 +1,6 @@
 #pragma once
 // The learning rate as a host function of progress: warmup from zero, then constant, cosine, linear, or
-// warmup-stable-decay (Hu et al., arXiv:2404.06395: a stable stretch, then a linear decay).
+// warmup-stable-decay (Hu et al., arXiv:2404.06395: constant, then a linear decay).
 
 #include <cstdint>
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace systole {
 
-// How far a run is. `fraction` of the whole, in [0, 1]: of steps, tokens or time, whichever ends the run.
+// Progress of a run. `fraction` in [0, 1]: of steps, tokens or time, whichever ends the run.
 struct Progress {
-  std::int64_t step = 0;   // the step about to be taken, 0-based
-  double fraction = 0;     // done before it
+  std::int64_t step = 0;   // the next step, 0-based
+  double fraction = 0;     // done before `step`
   double steps_total = 0;  // known, or estimated from the pace so far; > 0
 };
 

@@ -5,11 +5,8 @@
 #include "ground/base/hash.h"
 
 namespace systole {
-namespace {
-constexpr const char* kFlipped = "a bit was flipped here";
-}
 
-bool ReplayCheck::found(const Error& error) { return error.message.ends_with(kFlipped); }
+bool ReplayCheck::found(const Error& error) { return error.code == ErrorCode::flipped_bit; }
 
 ReplayCheck::ReplayCheck(Executor& executor, const Schedule& train) : executor_(executor), train_(train) {
   const Program& program = executor.program();
@@ -58,7 +55,8 @@ Status ReplayCheck::compare(std::int64_t step, ActionObserver* observer) {
   for (std::size_t g = 0; g < gradients_.size(); ++g) {
     if (hash_of(gradients_[g]) == hashes_[g]) continue;
     const std::string& name = executor_.program().values[static_cast<std::size_t>(gradients_[g].value)].name;
-    return error(ErrorKind::corrupt, "step {} computed twice gives two {}: {}", step, name, kFlipped)
+    return error(ErrorKind::corrupt, "step {} computed twice gives two {}: a bit was flipped here", step, name)
+        .coded(ErrorCode::flipped_bit)
         .hinted("memory or a processor of this host is not to be trusted; the run goes on from its checkpoint");
   }
   return {};

@@ -1,10 +1,9 @@
 #pragma once
-// Whether a step's gradients are what they should be: computed again from the same bytes they must be the same bits. A
-// flipped bit in memory or in a processor's result is found so, on the rank where it happened, before the gradients are
-// added to the others' and before the update.
+// Replay check: recomputes a step's gradients from the same inputs and compares the bits. It detects a bit flip in
+// memory or a wrong result of a processor, on the rank where it happened, before gradients are reduced and used.
 //
-// Cost: one more forward and backward, and twice reading the gradients, at the steps that are checked; 8 bytes of
-// memory a gradient. The schedule must give the same bits at every run, as it does on one numerics fingerprint.
+// Cost: at checked steps, one more forward and backward and two reads of the gradients; 8 bytes of memory per gradient.
+// The schedule must give the same bits in every run, as it does for one numerics fingerprint.
 
 #include <cstdint>
 #include <functional>
@@ -16,23 +15,23 @@ namespace systole {
 
 class ReplayCheck {
  public:
-  // `train`: of the executor's Program.
+  // `train` is a schedule of the executor's Program.
   ReplayCheck(Executor& executor, const Schedule& train);
 
-  // The actions that make gradients, before those of "reduce" and "update".
+  // The actions that compute gradients, before those of "reduce" and "update".
   ActionRange of_gradients() const { return {0, end_}; }
   ActionRange after_gradients() const { return {end_}; }
 
-  // REQUIRES: they were run. Runs them again. Errors: corrupt, naming the first gradient whose bits are others.
+  // Runs of_gradients() again. REQUIRES: they have run. Errors: corrupt, naming the first gradient with different bits.
   Status compare(std::int64_t step, ActionObserver* observer);
 
-  // Whether an error is of compare(): the rank is to blame, and not the run.
+  // True if an error is from compare(): then the rank is to blame, not the run.
   static bool found(const Error& error);
 
-  // The gradients between their making and their use, for faults on purpose; none where a step is one function. An
-  // exact step has several of each, a sum of logical shards in each slot.
+  // The number of gradients that exist between compute and use, for fault injection; 0 if a step is one function. In
+  // exact training each gradient has several, one per slot: sums of logical shards.
   std::size_t num_gradients() const { return gradients_.size(); }
-  // Errors: of the device. REQUIRES: nth < num_gradients().
+  // Changes the nth gradient by `how`. Errors: of the device. REQUIRES: nth < num_gradients().
   Status change(std::size_t nth, const std::function<void(std::span<std::byte>)>& how);
 
  private:
@@ -45,7 +44,7 @@ class ReplayCheck {
   std::size_t end_ = 0;
   std::vector<Place> gradients_;
   std::vector<std::uint64_t> hashes_;
-  std::vector<std::byte> copy_;  // where the host does not see the device's memory
+  std::vector<std::byte> copy_;  // if the host cannot access the device's memory
 };
 
 }  // namespace systole

@@ -1,5 +1,5 @@
 #pragma once
-// Where a step's rows come from, as the trainer sees it: batches by input name, and a cursor that resumes exactly.
+// The trainer's source of rows: batches by input name, and a cursor that resumes exactly.
 
 #include <functional>
 #include <memory>
@@ -23,27 +23,26 @@ struct InputRows {
 
 struct StepBatch {
   std::vector<InputRows> inputs;  // reused from batch to batch
-  std::int64_t rows = 0;          // real ones
-  std::int64_t label_count = 0;   // what the loss is divided by
-  std::int64_t bytes = 0;         // of text that the labels stand for; 0 when not text
+  std::int64_t rows = 0;          // without padding
+  std::int64_t label_count = 0;   // divisor of the loss
+  std::int64_t bytes = 0;         // of the text that the labels represent; 0: not text
 };
 
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  // The next batch, valid until the next call; nullptr when a single pass is over. Allocates nothing once started.
+  // The next batch, valid until the next call; nullptr at the end of a single pass. Allocates nothing once started.
   virtual Result<const StepBatch*> next() = 0;
-  // Where the batch after the last one given begins: a JSON object for a checkpoint.
+  // The position after the last batch returned: a JSON object for a checkpoint.
   virtual Node cursor() const = 0;
 };
 
-// Packed rows of tokens. `start`: what cursor() gave, or null. Errors: those of RowReader; invalid for a foreign
-// cursor.
+// Packed rows of tokens. `start`: a cursor(), or null. Errors: those of RowReader; invalid for a foreign cursor.
 Result<std::unique_ptr<BatchSource>> open_text_source(std::shared_ptr<const PackedTokens> tokens,
                                                       RowReaderOptions options, const Node& start);
 
-// Rows of the workload's made-up linear regression, pure functions of data.seed and the row's number: x uniform in [-1,
-// 1), y = x W + b + noise. `held_out` rows lie after the training rows. One pass or endless, in order.
+// Rows of the workload's synthetic linear regression, pure functions of data.seed and the row's number: x uniform in
+// [-1, 1), y = x W + b + noise. `held_out` rows come after the training rows. One pass or endless, in order.
 Result<std::unique_ptr<BatchSource>> open_linear_source(const Workload& workload, std::int64_t batch_rows,
                                                         bool held_out, bool endless, const Node& start);
 

@@ -32,7 +32,7 @@ StageWatch::StageWatch(FlightLog& log, Clock& clock, std::function<Seconds()> st
   log_.enter(stage_, since_);
 }
 
-// The time that ends here was the stage's, but for what the machine kept from it. Who waits anyway loses nothing by it.
+// Ends the time of a stage. Time in which the machine ran something else is deducted, except from waiting.
 void StageWatch::change(RankStage next, Seconds now) {
   Seconds took = std::max(now - since_, Seconds()), kept;
   if (starved_) {
@@ -52,7 +52,7 @@ void StageWatch::change(RankStage next, Seconds now) {
   log_.enter(next, now);
 }
 
-// A wait that did not end was cut short by an error: the log keeps saying so.
+// A wait that did not end was cut short by an error: the log keeps showing it.
 void StageWatch::enter(Category category, Seconds now) {
   if (!waiting_ && !in_collective_) change(stage_of(category, computing_), now);
 }
@@ -98,11 +98,11 @@ void StageWatch::leave_collectives(bool ok) {
   in_collective_ = false;
 }
 
-void StageWatch::begin(const SeenCollective& collective) {
+void StageWatch::begin(const ObservedCollective& collective) {
   underway_[begun_++ % underway_.size()] = {site_of(*collective.call), collective.sequence};
 }
 
-void StageWatch::end(const SeenCollective& collective, bool ok, Bytes) {
+void StageWatch::end(const ObservedCollective& collective, bool ok, Bytes) {
   const int site = site_of(*collective.call);
   if (!ok) return log_.in_site(site, collective.sequence, clock_.now());
   ++done_;
@@ -111,7 +111,7 @@ void StageWatch::end(const SeenCollective& collective, bool ok, Bytes) {
   waited_ = transfer_ = Seconds();
 }
 
-// What the hosts say to each other comes between collectives, when none is under way.
+// Host messages come between collectives, when none is under way.
 void StageWatch::waits(std::int32_t peer, bool to_send, const MessageStamp& stamp) {
   const Seconds now = clock_.now();
   if (!waiting_) {

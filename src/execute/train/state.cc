@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "describe/graph/layer_names.h"
-#include "describe/graph/partition/pipeline.h"
+#include "describe/ir/layer_names.h"
+#include "describe/partition/pipeline.h"
 #include "execute/checkpoint/ownership.h"
 #include "execute/checkpoint/restore_parts.h"
 #include "ground/base/parallel.h"
@@ -13,19 +13,19 @@ namespace {
 
 bool is_stacked(const std::string& name) { return layer_name(name).has_value(); }
 
-// Type of one of the value's tensors.
+// The type of one tensor of a value.
 Type tensor_type(const std::string& name, const Type& type) { return is_stacked(name) ? slice_type(type) : type; }
 
 bool is_frozen(const ProgramValue& value) { return value.parameter && !value.parameter->trainable; }
 
 bool is_kept(Residence r) { return r == Residence::parameter || r == Residence::state; }
 
-// A tensor that a value stands for, and how it lies on the mesh.
+// A tensor of a value, and its layout on the mesh.
 struct StateTensor {
   checkpoint::LaidTensor laid;
-  std::span<std::byte> bytes;  // this device's, padding included; empty where the host does not see them
+  std::span<std::byte> bytes;  // this device's part, padding included; empty if the host cannot access it
   int value = -1;
-  std::size_t at = 0;  // in the value's bytes
+  std::size_t at = 0;  // offset in the value's bytes
 };
 
 std::vector<StateTensor> state_tensors(Executor& executor, bool staged, HostState* held = nullptr) {
@@ -59,7 +59,7 @@ std::vector<StateTensor> state_tensors(Executor& executor, bool staged, HostStat
 
 Status load(Executor& executor, const checkpoint::Checkpoint& from, bool with_state, std::int64_t device) {
   const Program& program = executor.program();
-  std::vector<checkpoint::RestoreTarget> targets;  // all that the host sees of the arena, in one go
+  std::vector<checkpoint::RestoreDestination> targets;  // all that the host can access, in one call
   const std::vector<StateTensor> tensors = state_tensors(executor, false);
   const auto add_target = [&](const StateTensor& tensor, std::span<std::byte> into) -> Status {
     const checkpoint::LaidTensor& laid = tensor.laid;
@@ -76,7 +76,7 @@ Status load(Executor& executor, const checkpoint::Checkpoint& from, bool with_st
     if (wanted(tensor) && !tensor.bytes.empty()) TRY(add_target(tensor, tensor.bytes));
   }
   TRY(checkpoint::restore_parts(from, targets, io_threads()));
-  std::vector<std::byte> buffer;  // of a value that the host does not see
+  std::vector<std::byte> buffer;  // for a value that the host cannot access
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const StateTensor& tensor = tensors[i];
     if (!wanted(tensor) || !tensor.bytes.empty()) continue;
@@ -129,8 +129,8 @@ std::vector<checkpoint::TensorPart> state_to_save(Executor& executor, std::int64
   const std::vector<StateTensor> tensors = state_tensors(executor, true, copy);
   std::vector<checkpoint::LaidTensor> laid;
   for (const StateTensor& tensor : tensors) laid.push_back(tensor.laid);
-  // A stage of a pipeline shares out what it has among its own devices; of a tie it saves nothing unless it is the
-  // first that has it.
+  // A pipeline stage distributes its tensors among its own devices. A tied tensor is saved by the first stage that has
+  // it.
   const auto [stage, stage_mesh, of_stage] = stage_of(mesh, device);
   std::vector<checkpoint::OwnedBox> owned =
       checkpoint::assign_owners(laid, stage_mesh).value()[static_cast<std::size_t>(of_stage)];

@@ -3,7 +3,7 @@
 namespace systole {
 namespace {
 
-// The inputs that a batch has: all of a row are there or none.
+// Batches of packed rows: a row has all of these inputs, or none.
 class TextBatchSource : public BatchSource {
  public:
   TextBatchSource(RowReader reader, std::int64_t batch_rows) : reader_(std::move(reader)), batch_rows_(batch_rows) {

@@ -10,7 +10,7 @@
 
 namespace systole {
 
-constexpr int kSaveThreads = 2;  // one writes to the disk while the other hashes; training has the cores
+constexpr int kSaveThreads = 2;  // one writes while the other hashes; training has the other cores
 
 Node to_node(const TrainState& state) {
   return Node::map({{"step", state.step},
@@ -27,7 +27,7 @@ Result<TrainState> state_from(const Node& extra) {
   state.tokens = TRY(TRY(extra.get("tokens"))->as_int(0));
   state.skipped = TRY(TRY(extra.get("skipped"))->as_int(0));
   state.trained = Seconds(TRY(TRY(extra.get("trained_seconds"))->as_double()));
-  // Checkpoints of before it was kept have none: the trend begins anew.
+  // Older checkpoints have no trend; then it begins anew.
   if (const Node* trend = extra.find("loss_trend")) state.trend = TRY(trend_from(*trend));
   state.cursor = *TRY(extra.get("cursor"));
   return state;
@@ -52,7 +52,7 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
   save_options_.retention = {static_cast<int>(spec.keep), spec.keep_every, spec.best};
   save_options_.compress = spec.compress;
   save_options_.threads = kSaveThreads;
-  // A checkpoint takes the steps before it for granted, so their events are safe from a kill before it is committed.
+  // A checkpoint implies the steps before it, so their events are flushed before it is committed.
   save_options_.on_phase = [this](checkpoint::SavePhase phase, bool begins) {
     if (phase == checkpoint::SavePhase::commit && begins) parts_.events->flush().value();
     if (parts_.hooks.on_save_phase) parts_.hooks.on_save_phase(phase, begins);
@@ -75,17 +75,17 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
   opened_ = parts_.clock->now();
   saved_step_ = asked_step_ = state_.step;
   asked_tokens_ = state_.tokens;
-  // What looks at a step's values as it ends must find them there.
+  // Hooks that read a step's values at its end must find them there.
   ahead_ = executor.device().runs_ahead() && !parts_.hooks.on_gradients && !parts_.hooks.after_step &&
            !job.workload.observe.replay_check;
 }
 
 Trainer::~Trainer() {
-  const auto end = [](Asked& asked) {
-    for (DeviceEvent& read : asked.reads) (void)read.wait();  // it writes into `asked`
+  const auto end = [](InFlight& in_flight) {
+    for (DeviceEvent& read : in_flight.reads) (void)read.wait();  // the read writes to `in_flight`
   };
-  for (StartedStep& step : steps_) end(step.asked);
-  for (StartedEvaluation& evaluation : evaluations_) end(evaluation.asked);
+  for (StartedStep& step : steps_) end(step.in_flight);
+  for (StartedEvaluation& evaluation : evaluations_) end(evaluation.in_flight);
 }
 
 void Trainer::emit(EventBody body) { parts_.events->add(Event{parts_.clock->now() - opened_, std::move(body)}); }
@@ -115,7 +115,7 @@ Result<T> Trainer::as_rank_0(T mine) {
   return mine;
 }
 
-// After the steps that were started.
+// True if the run is over after the started steps.
 Result<bool> Trainer::is_over() {
   const TrainSpec& train = job_.workload.train;
   if (train.steps) return asked_step_ >= *train.steps;
@@ -123,25 +123,25 @@ Result<bool> Trainer::is_over() {
   return train.time && state_.trained >= *train.time;
 }
 
-// Steps are due at the multiples of their interval, so that a run that goes on from any checkpoint saves and evaluates
-// where it would have without. This is after the steps that were started.
+// Steps are due at multiples of their interval, so a resumed run saves and evaluates at the same steps as an
+// uninterrupted one. This is after the started steps.
 Result<bool> Trainer::is_due(const Interval& interval, Seconds last_time) {
   bool due = interval.steps > 0 && asked_step_ % interval.steps == 0;
   if (interval.time > Seconds()) due = due || TRY(as_rank_0(parts_.clock->now() - last_time >= interval.time));
   return due;
 }
 
-// Whether nothing comes between the step that was started and the next, so that this can be started before that ends.
+// True if nothing comes between the started step and the next, so that the next can start before it ends.
 Result<bool> Trainer::goes_on_at_once() {
   const Workload& workload = job_.workload;
-  if (!ahead_ || workload.train.time || TRY(is_over())) return false;  // a run that is timed looks at each step's clock
+  if (!ahead_ || workload.train.time || TRY(is_over())) return false;  // a timed run reads the clock at each step
   if (evaluate_ != nullptr && parts_.held_out && TRY(is_due(workload.train.evaluate, last_evaluation_time_)))
     return false;
   if (TRY(is_due(workload.checkpoint.every, last_save_time_))) return false;
   return TRY(stop_cause()) == StopCause::none;
 }
 
-// Of a step, the evaluation behind it, and the save at the end. As long as none was seen, a save counts as a step.
+// Time of the next step, the evaluation after it, and the final save. Before the first save, a save counts as a step.
 Seconds Trainer::taken_by_next() const {
   const Interval& every = job_.workload.train.evaluate;
   const bool evaluates = every.steps > 0 ? (asked_step_ + 1) % every.steps == 0 : every.time > Seconds();
@@ -157,7 +157,7 @@ Result<Trainer::StopCause> Trainer::stop_cause() {
   return as_rank_0(cause);
 }
 
-// When half of it is used, and nine tenths.
+// Notes when half and when nine tenths of the budget are used.
 void Trainer::tell_budget() {
   if (!parts_.budget) return;
   const double used = 1 - parts_.budget->left() / parts_.budget->all;
@@ -170,7 +170,7 @@ void Trainer::tell_budget() {
   told_of_budget_ = std::max(told_of_budget_, used);
 }
 
-// Gradients first, where somebody wants to look at them before they are used.
+// Runs the gradients first if they are checked or observed before use.
 Status Trainer::run_step(std::int64_t step) {
   const std::int64_t every = job_.workload.observe.replay_check.value_or(0);
   const bool check = every > 0 && step % every == 0;
@@ -181,7 +181,7 @@ Status Trainer::run_step(std::int64_t step) {
   return executor_.run(train_, observer_.get(), replay_.after_gradients());
 }
 
-// Once: the rank and the op where it began, said by that rank.
+// Runs once per run; the rank where the bad value began reports the op.
 Status Trainer::look_for_bad(std::int64_t step) {
   if (parts_.communicator == nullptr || looked_for_bad_) return {};
   looked_for_bad_ = true;
@@ -219,8 +219,8 @@ Status Trainer::start_step(StartedStep& started) {
   TRY(feed_.put_coordinates());
   TRY(feed_.put_rows(job_.microbatch_rows));
   if (ahead_) {
-    executor_.start_run(train_, observer_.get(), started.asked.actions);
-    read_ahead(started.asked, step_scalars_);
+    executor_.start_run(train_, observer_.get(), started.in_flight.actions);
+    read_ahead(started.in_flight, step_scalars_);
   } else {
     TRY(run_step(step));
   }
@@ -229,48 +229,48 @@ Status Trainer::start_step(StartedStep& started) {
   return {};
 }
 
-// Scalars of what was started, before what comes next writes its own in their places.
-void Trainer::read_ahead(Asked& asked, std::span<const Scalar> scalars) {
-  asked.scalars.resize(scalars.size());
-  asked.reads.clear();
+// Starts to read the scalars of started work, before later work overwrites them.
+void Trainer::read_ahead(InFlight& in_flight, std::span<const Scalar> scalars) {
+  in_flight.scalars.resize(scalars.size());
+  in_flight.reads.clear();
   for (std::size_t nth = 0; nth < scalars.size(); ++nth) {
     const auto& [value, slot] = scalars[nth];
     const DType dtype = job_.program->values[static_cast<std::size_t>(value)].type.dtype;
-    const std::span<std::byte> into(asked.scalars[nth]);
-    asked.reads.push_back(executor_.read_later(value, slot, into.first(static_cast<std::size_t>(size_of(dtype)))));
+    const std::span<std::byte> into(in_flight.scalars[nth]);
+    in_flight.reads.push_back(executor_.read_later(value, slot, into.first(static_cast<std::size_t>(size_of(dtype)))));
   }
 }
 
-double Trainer::taken(const Asked& asked, std::size_t nth, const Scalar& scalar) {
+double Trainer::taken(const InFlight& in_flight, std::size_t nth, const Scalar& scalar) {
   const DType dtype = job_.program->values[static_cast<std::size_t>(scalar.value)].type.dtype;
   std::array<std::byte, 8> bytes{};
   if (ahead_) {
-    bytes = asked.scalars[nth];
+    bytes = in_flight.scalars[nth];
   } else {
     executor_.read(scalar.value, scalar.slot, std::span(bytes).first(static_cast<std::size_t>(size_of(dtype)))).value();
   }
   return load(dtype, bytes.data(), 0);
 }
 
-Status Trainer::wait_for(Asked& asked) {
-  Status done = executor_.wait(asked.actions, observer_.get());
-  for (DeviceEvent& read : asked.reads) {
+Status Trainer::wait_for(InFlight& in_flight) {
+  Status done = executor_.wait(in_flight.actions, observer_.get());
+  for (DeviceEvent& read : in_flight.reads) {
     Status there = read.wait();
     if (done.ok()) done = std::move(there);
   }
-  asked.reads.clear();
+  in_flight.reads.clear();
   return done;
 }
 
-// Waits for what was started, and takes its loss, norm and whether it was skipped.
+// Waits for the started step; takes its loss, norm, and whether it was skipped.
 Status Trainer::take_results(StartedStep& started) {
   {
     const InCategory waiting(ledger_, Category::compute);
-    TRY(wait_for(started.asked));
+    TRY(wait_for(started.in_flight));
   }
   Results results;
   for (std::size_t nth = 0; nth < step_scalars_.size(); ++nth)
-    results.*results_of_[nth] += taken(started.asked, nth, step_scalars_[nth]);
+    results.*results_of_[nth] += taken(started.in_flight, nth, step_scalars_[nth]);
   started.ended.loss = results.loss / static_cast<double>(std::max<std::int64_t>(1, started.ended.labels));
   started.ended.gradient_norm = results.norm;
   started.ended.skipped = results.skipped != 0;
@@ -302,13 +302,13 @@ Status Trainer::end_step(StartedStep& started) {
   step_time_ = std::max(step_time_, took);
   trained_to_ = now;
   tell_budget();
-  if (job_.workload.train.time) state_.trained = TRY(as_rank_0(state_.trained));  // the rate goes by it
+  if (job_.workload.train.time) state_.trained = TRY(as_rank_0(state_.trained));  // the learning rate depends on it
   if (parts_.stages != nullptr) parts_.stages->step_ended(ended.step);
   return {};
 }
 
-// Asked to stop, the notice may be shorter than a save takes, by what the one before took: then the state is not saved,
-// and the checkpoint before is whole.
+// After a stop request the notice may be shorter than a save takes, judged by the last save. Then the state is not
+// saved; the last checkpoint is intact.
 Result<bool> Trainer::is_time_to_save(const TrainOutcome& outcome) {
   if (outcome.ending != Ending::stopped || !parts_.time_to_stop) return true;
   const Seconds left = TRY(as_rank_0(parts_.time_to_stop())), needed = TRY(as_rank_0(save_time_));
@@ -340,6 +340,7 @@ Result<TrainOutcome> Trainer::run() {
       if (const StopCause cause = TRY(stop_cause()); cause != StopCause::none) {
         outcome.ending = Ending::stopped;
         outcome.budget_used = cause == StopCause::budget;
+        if (cause == StopCause::asked && parts_.hooks.on_stop) parts_.hooks.on_stop(state_.step);
         break;
       }
       TRY(start_step(steps_[0]));
@@ -352,7 +353,7 @@ Result<TrainOutcome> Trainer::run() {
     started = on;
     std::swap(steps_[0], steps_[1]);
     if (on) continue;
-    if (TRY(is_over())) break;  // what comes at the end anyway, and before its checkpoint
+    if (TRY(is_over())) break;  // the end does this anyway, before its checkpoint
     if (evaluates && TRY(is_due(workload.train.evaluate, last_evaluation_time_))) {
       last_evaluation_time_ = parts_.clock->now();
       const Evaluated evaluated = TRY(evaluate(workload.train.evaluate_batches));
@@ -372,7 +373,7 @@ Result<TrainOutcome> Trainer::run() {
   }
   if (outcome.ending != Ending::diverged && saved_step_ != state_.step && TRY(is_time_to_save(outcome)))
     TRY(save(true));
-  // Saved as it is: it may be looked at, and is the last of several.
+  // The final state is saved even if it has diverged: users may inspect it, and older checkpoints remain.
   if (outcome.evaluation) {
     diverged(divergence_of(workload.train, *outcome.evaluation));
   } else if (outcome.ending == Ending::finished && last_) {

@@ -1,4 +1,4 @@
-// A device that runs ahead of the host: what comes when.
+// The order of work on a device that runs ahead of the host.
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@ namespace {
 
 using TrainerAhead = Trained;
 
-// The next step is asked for before the loss of one is read, but for those after which somebody looks at the state; and
-// nothing that is told or kept is another for it.
+// The next step starts before the loss of the current one is read, except after steps whose state is read. Events and
+// checkpoints are the same as without running ahead.
 TEST_F(TrainerAhead, only_the_order_is_another) {
   const std::vector<std::string> sets{"train.steps=7", "train.evaluate.every=3", "train.optimizer.schedule=linear",
                                       "train.optimizer.warmup=2"};
@@ -40,7 +40,7 @@ TEST_F(TrainerAhead, only_the_order_is_another) {
   EXPECT_EQ(to_json(kept().extra), to_json(manifest.extra));
 }
 
-// The next rows of an evaluation are asked for before the loss of those before is read, and no more than these.
+// An evaluation starts the next rows before the loss of the current ones is read, and no more than these.
 TEST_F(TrainerAhead, evaluates_the_next_rows_before_the_loss_of_the_last_is_read) {
   const std::vector<std::string> sets{"train.steps=3", "train.evaluate.every=2", "train.evaluate.batches=2"};
   ASSERT_TRUE(process(sets).ok());
@@ -57,7 +57,7 @@ TEST_F(TrainerAhead, evaluates_the_next_rows_before_the_loss_of_the_last_is_read
   EXPECT_EQ(in_flight_.now.at("evaluate"), 0) << "all were waited for";
 }
 
-// What is killed has told of a step less, and goes on from its checkpoint to the same end.
+// A killed run has reported one step less, and goes on from its checkpoint to the same end.
 TEST_F(TrainerAhead, a_kill_takes_back_what_was_not_told) {
   ahead_ = true;
   killed_at(7, {"train.steps=9"});
@@ -71,7 +71,7 @@ TEST_F(TrainerAhead, a_kill_takes_back_what_was_not_told) {
   EXPECT_EQ(gone_on, canonical_steps(events_.events));
 }
 
-// The step that diverges is the last that is told of.
+// The step that diverges is the last one reported.
 TEST_F(TrainerAhead, a_divergence_ends_it_at_its_step) {
   ahead_ = true;
   const Result<TrainOutcome> outcome = process({"train.steps=40", "train.optimizer.rate=1e6"});

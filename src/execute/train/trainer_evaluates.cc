@@ -1,5 +1,5 @@
-// The trainer's evaluations: a pass over the held-out rows, of which a device that runs ahead has the next before the
-// loss of the ones before is read.
+// The trainer's evaluations: passes over the held-out rows. A device that runs ahead starts the next rows before the
+// loss of the current ones is read.
 
 #include <numbers>
 
@@ -8,7 +8,7 @@
 
 namespace systole {
 
-// The next rows of a pass. False: there are none.
+// Starts the next rows of a pass. False: there are none.
 Result<bool> Trainer::start_evaluation(BatchSource& rows, StartedEvaluation& started) {
   const StepBatch* batch = TRY(rows.next());
   if (batch == nullptr) return false;
@@ -17,8 +17,8 @@ Result<bool> Trainer::start_evaluation(BatchSource& rows, StartedEvaluation& sta
   started.labels = batch->label_count;
   started.bytes = batch->bytes;
   if (ahead_) {
-    executor_.start_run(*evaluate_, observer_.get(), started.asked.actions);
-    read_ahead(started.asked, std::span(&evaluate_loss_, 1));
+    executor_.start_run(*evaluate_, observer_.get(), started.in_flight.actions);
+    read_ahead(started.in_flight, std::span(&evaluate_loss_, 1));
   } else {
     TRY(executor_.run(*evaluate_, observer_.get()));
   }
@@ -31,7 +31,7 @@ Result<Evaluated> Trainer::evaluate(std::int64_t batches) {
   std::unique_ptr<BatchSource> rows = TRY(parts_.held_out());
   Evaluated result;
   result.step = state_.step;
-  // The evaluation at the end takes all rows; its checkpoint is compared by the rows that the others were measured on.
+  // The final evaluation takes all rows. Its checkpoint is compared on the rows that the others were measured on.
   const std::int64_t compared = job_.workload.train.evaluate_batches;
   const auto mean = [&result](double total) {
     return total / static_cast<double>(std::max<std::int64_t>(1, result.labels));
@@ -48,8 +48,8 @@ Result<Evaluated> Trainer::evaluate(std::int64_t batches) {
   for (std::int64_t b = 0; started; ++b) {
     StartedEvaluation& one = evaluations_[static_cast<std::size_t>(b % 2)];
     const bool next = ahead_ && TRY(start_next());
-    TRY(wait_for(one.asked));
-    sum += taken(one.asked, 0, evaluate_loss_);
+    TRY(wait_for(one.in_flight));
+    sum += taken(one.in_flight, 0, evaluate_loss_);
     result.labels += one.labels;
     result.bytes += one.bytes;
     if (b + 1 == compared) evaluated_loss_ = mean(sum);

@@ -1,4 +1,4 @@
-// The trainer's checkpoints: begun, waited for, and told of when they fail.
+// The trainer's checkpoints: starting saves, waiting for them, reporting failures.
 
 #include <cmath>
 
@@ -31,7 +31,7 @@ Status Trainer::finish_save(bool wait) {
   return {};
 }
 
-// What a save that failed means for the run, whose checkpoint before is whole.
+// Adds to the error of a failed save how the run can go on; the checkpoint before it is intact.
 Error Trainer::save_failed(Error why) const {
   const std::string from = saved_step_ > 0
                                ? fmt::format("the run can go on from its checkpoint of step {}", saved_step_)
@@ -52,7 +52,7 @@ Error Trainer::save_failed(Error why) const {
   return told;
 }
 
-// There is one staging: a save that would overtake the one before waits for it.
+// There is one staging area, so a save waits for the save before it.
 Status Trainer::wait_for_save_before() {
   if (saving_step_ < 0) return {};
   const std::int64_t before = saving_step_;
@@ -66,13 +66,13 @@ Status Trainer::wait_for_save_before() {
   return {};
 }
 
-// What a checkpoint says of itself is what was measured at its very step, if any number was.
+// A checkpoint's metric is the evaluation at its very step, if there was one.
 std::optional<double> Trainer::metric() const {
   const bool measured = evaluated_step_ == state_.step && evaluated_loss_ && std::isfinite(*evaluated_loss_);
   return measured ? evaluated_loss_ : std::nullopt;
 }
 
-// The step's thread copies; another writes, and is waited for where there is no copy.
+// The step's thread copies the state and another thread writes it. Without a copy, the step's thread waits.
 Status Trainer::save(bool wait) {
   TRY(wait_for_save_before());
   const Seconds before = parts_.clock->now();

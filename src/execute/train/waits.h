@@ -1,6 +1,6 @@
 #pragma once
-// Whether the step's thread waits more than it should, for rows or for a checkpoint: told once each, with what to try.
-// Where time goes is in the ledger either way; this is for whoever looks on while there is still time to change it.
+// Warns if the step's thread waits too long for rows or for a checkpoint: once each, with a remedy. The ledger accounts
+// for the time either way; this warns while there is time to change it.
 
 #include <optional>
 
@@ -10,12 +10,11 @@ namespace systole {
 
 class WaitWatch {
  public:
-  // After each step, what it took. A note when kStepsInRow steps or more in a row waited for rows for more than half of
-  // their time, and for kWorthTelling in all.
+  // Call after each step, with its times. A note after kStepsInRow consecutive steps that waited for rows for more than
+  // half of their time, if these waits total kWorthTelling.
   std::optional<Note> after_step(const TimeByCategory& step);
 
-  // After the save of `step` waited for that of `before` to be written. A note once such waits are kWorthTelling in
-  // all.
+  // Call after the save of `step` waited for the save of `before`. A note once such waits total kWorthTelling.
   std::optional<Note> after_save(std::int64_t step, std::int64_t before, Seconds waited);
 
   static constexpr int kStepsInRow = 5;

@@ -35,7 +35,7 @@ TEST(WaitWatch, what_takes_no_time_is_not_told) {
   for (int i = 0; i < 900; ++i) EXPECT_FALSE(watch.after_step(step(1e-3, 1e-4))) << i;
 }
 
-// An evaluation or a save between two steps is in the step's time, and is no reason to think that the rows are fast.
+// The time of an evaluation or a save between two steps does not count as stepping time.
 TEST(WaitWatch, only_the_stepping_counts) {
   WaitWatch watch;
   TimeByCategory time = step(3, 1);

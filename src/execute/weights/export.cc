@@ -10,7 +10,7 @@ namespace {
 
 using checkpoint::SafetensorsSource;
 
-// One of their tensors and the parts of ours that make it.
+// An HF tensor and our parts of it.
 struct Whole {
   std::string name;
   Shape shape;
@@ -64,7 +64,7 @@ SafetensorsSource source_of(const Whole& whole, const ParameterSource& from) {
           }};
 }
 
-// Files in the order of the map, each filled as long as the next tensor fits.
+// Distributes tensors to files in map order; a file is filled while the next tensor fits.
 std::vector<std::vector<const Whole*>> shards_of(const std::vector<Whole>& wholes, Bytes most) {
   std::vector<std::vector<const Whole*>> shards;
   Bytes held;

@@ -1,5 +1,5 @@
 #pragma once
-// Parameters of ours as safetensors in Hugging Face's layout: the way back of import.h.
+// Exports parameters as safetensors in Hugging Face's layout: the inverse of import.h.
 
 #include <functional>
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace systole {
 
-// Where parameters come from: the type of one by its name, and its bytes, row-major.
+// A source of parameters: dtype, row-major bytes and shape, by name.
 struct ParameterSource {
   std::function<Result<DType>(const std::string& name)> dtype;
   std::function<Status(const std::string& name, const Shape& shape, std::span<std::byte> into)> read;
@@ -20,18 +20,19 @@ struct ParameterSource {
 };
 
 struct ExportOptions {
-  Bytes shard = Bytes(5'000'000'000);        // a file takes no more, unless one tensor is larger
-  std::map<std::string, DType> dtypes = {};  // of their tensors; others are written as f32
+  Bytes shard = Bytes(5'000'000'000);        // most bytes per file, unless one tensor is larger
+  std::map<std::string, DType> dtypes = {};  // of HF tensors; others are written as f32
 };
 
 struct ExportedFiles {
-  std::vector<std::string> files;  // the index too
-  Bytes bytes;                     // of tensors
+  std::vector<std::string> files;  // with the index
+  Bytes bytes;                     // of all tensors
   int tensors = 0;
 };
 
-// Writes model.safetensors, or model-00001-of-0000N.safetensors and their index, each whole or absent. Holds one of
-// their tensors and one of ours at a time. Errors: those of the source; no_space, io.
+// Writes model.safetensors, or model-00001-of-0000N.safetensors and their index, each whole or absent. Holds one HF
+// tensor and one of ours at a time.
+// Errors: those of the source; no_space, io.
 Result<ExportedFiles> export_weights(const ParameterSource& from, const NameMap& map, Store& to,
                                      const ExportOptions& options);
 

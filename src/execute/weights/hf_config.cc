@@ -6,12 +6,12 @@
 namespace systole {
 namespace {
 
-// A config.json with the names of its entries in messages, and what was found so far.
+// A config.json: reads entries, names them in messages, and collects the values found.
 class Config {
  public:
   Config(const Node& root, std::string name) : root_(root), name_(std::move(name)) {}
 
-  // The entry, null when it is absent or null.
+  // The entry; null if absent or null.
   const Node* find(const char* entry) const {
     const Node* found = root_.find(entry);
     return found == nullptr || found->is_null() ? nullptr : found;
@@ -25,7 +25,7 @@ class Config {
     const Node* found = TRY(need(entry));
     return give(key, std::to_string(TRY(found->as_int(1))), true);
   }
-  // A number, as it is written.
+  // A number, as written in the file.
   Status number(const char* entry, const char* key, const char* otherwise) {
     const Node* found = find(entry);
     if (found != nullptr) TRY(found->as_double());
@@ -35,7 +35,7 @@ class Config {
     values.push_back({key, std::move(yaml), fixed});
     return {};
   }
-  // Only this value is followed.
+  // Refuses any value but `wanted`.
   Status must(const char* entry, std::string_view wanted) const {
     const Node* found = find(entry);
     return found == nullptr || found->text() == wanted ? Status() : other(*found, entry, std::string(wanted));
@@ -62,7 +62,8 @@ class Config {
     }
     return other(*found, entry, "gelu_new, gelu, relu, silu or tanh");
   }
-  // "relu", or "gated-" and the name of one; "gated-gelu" is the approximation, though "gelu" is the exact function.
+  // "relu", or "gated-" and the name of an activation. "gated-gelu" is the tanh approximation, although "gelu" is the
+  // exact function.
   Status feed_forward(const char* entry) {
     const Node* found = find(entry);
     const std::string theirs = found == nullptr ? "relu" : found->text();
@@ -106,7 +107,7 @@ Status read_gpt2(Config& config) {
   return config.tied(true);
 }
 
-// rope_parameters (transformers 5) or rope_scaling, and rope_theta in it or beside it.
+// rope_parameters (transformers 5) or rope_scaling, with rope_theta inside or beside it.
 Status read_rope(Config& config) {
   const Node* both = config.find("rope_parameters");
   const Node* scaling = both != nullptr ? both : config.find("rope_scaling");
@@ -135,18 +136,31 @@ Status read_rope(Config& config) {
   return {};
 }
 
-Status read_llama(Config& config) {
+// Llama; Mistral, if each position sees all before it; Qwen3, which norms the heads of q and k and has 128 numbers in one
+// where its config says nothing.
+Status read_llama(Config& config, const std::string& type) {
   TRY(config.give("model.family", "llama", true));
   TRY(config.fixed("num_hidden_layers", "model.layers"));
   TRY(config.fixed("hidden_size", "model.width"));
   TRY(config.fixed("num_attention_heads", "model.heads"));
   const char* kv = config.find("num_key_value_heads") != nullptr ? "num_key_value_heads" : "num_attention_heads";
   TRY(config.fixed(kv, "model.kv_heads"));
-  if (config.find("head_dim") != nullptr) TRY(config.fixed("head_dim", "model.head"));
+  if (config.find("head_dim") != nullptr) {
+    TRY(config.fixed("head_dim", "model.head"));
+  } else if (type == "qwen3") {
+    TRY(config.give("model.head", "128", true));
+  }
+  if (type == "qwen3") {
+    TRY(config.give("model.qk_norm", "true", true));
+    TRY(config.must("use_sliding_window", "false"));
+  }
   TRY(config.fixed("intermediate_size", "model.mlp"));
   TRY(config.fixed("vocab_size", "model.vocabulary"));
   const Node* context = TRY(config.need("max_position_embeddings"));
   TRY(config.give("model.context", std::to_string(TRY(context->as_int(1))), false));  // rows may be shorter
+  if (const Node* window = config.find("sliding_window"); window != nullptr && type == "mistral") {
+    if (TRY(window->as_int(1)) < TRY(context->as_int(1))) return config.other(*window, "sliding_window", "null");
+  }
   TRY(config.number("rms_norm_eps", "model.eps", "1e-6"));
   TRY(config.activation("hidden_act", "silu"));
   TRY(config.must("attention_bias", "false"));
@@ -159,8 +173,8 @@ Status read_llama(Config& config) {
   return config.tied(false);
 }
 
-// Transformers 5 writes tie_word_embeddings: true beside every T5; whether its head is scaled, as a tied one's is,
-// stands in scale_decoder_outputs.
+// Transformers 5 writes tie_word_embeddings: true for every T5. scale_decoder_outputs says whether the head is scaled,
+// as a tied head is.
 Status read_t5(Config& config) {
   TRY(config.give("model.family", "t5", true));
   TRY(config.fixed("num_layers", "model.layers"));
@@ -177,14 +191,14 @@ Status read_t5(Config& config) {
   TRY(config.feed_forward("feed_forward_proj"));
   TRY(config.must("is_encoder_decoder", "true"));
   TRY(config.must("decoder_start_token_id", "0"));
-  TRY(config.give("model.context", "512", false));  // as it was trained; relative positions have no end
+  TRY(config.give("model.context", "512", false));  // its training length; relative positions have no limit
   TRY(config.give("model.target_context", "512", false));
   const bool scaled = config.find("scale_decoder_outputs") != nullptr;
   return config.tied(scaled ? "scale_decoder_outputs" : "tie_word_embeddings", true);
 }
 
-const char* activation_name(ModelSpec::Activation activation) {
-  using A = ModelSpec::Activation;
+const char* activation_name(Activation activation) {
+  using A = Activation;
   switch (activation) {
     case A::gelu: return "gelu";
     case A::gelu_tanh: return "gelu_new";
@@ -195,6 +209,74 @@ const char* activation_name(ModelSpec::Activation activation) {
     case A::sigmoid: return "sigmoid";
   }
   CHECK(false, "no such activation");
+}
+
+Node gpt2_config(const DecoderSpec& m) {
+  return Node::map({{"activation_function", activation_name(m.activation)},
+                    {"architectures", Node::sequence({"GPT2LMHeadModel"})},
+                    {"layer_norm_epsilon", m.eps},
+                    {"model_type", "gpt2"},
+                    {"n_embd", m.width},
+                    {"n_head", m.heads},
+                    {"n_inner", m.mlp},
+                    {"n_layer", m.layers},
+                    {"n_positions", m.context}});
+}
+
+Node llama_config(const DecoderSpec& m) {
+  Node rope = Node::map({{"rope_theta", m.theta}, {"rope_type", "default"}});
+  if (const auto& r = m.rope_scaling; r.kind == RopeScaling::Kind::llama3) {
+    rope = Node::map({{"factor", r.factor},
+                      {"high_freq_factor", r.high_freq_factor},
+                      {"low_freq_factor", r.low_freq_factor},
+                      {"original_max_position_embeddings", r.original_context},
+                      {"rope_theta", m.theta},
+                      {"rope_type", "llama3"}});
+  }
+  return Node::map({{"architectures", Node::sequence({m.qk_norm ? "Qwen3ForCausalLM" : "LlamaForCausalLM"})},
+                    {"attention_bias", false},
+                    {"head_dim", m.head},
+                    {"hidden_act", activation_name(m.activation)},
+                    {"hidden_size", m.width},
+                    {"intermediate_size", m.mlp},
+                    {"max_position_embeddings", m.context},
+                    {"mlp_bias", false},
+                    {"model_type", m.qk_norm ? "qwen3" : "llama"},
+                    {"num_attention_heads", m.heads},
+                    {"num_hidden_layers", m.layers},
+                    {"num_key_value_heads", m.kv_heads},
+                    {"rms_norm_eps", m.eps},
+                    {"rope_parameters", std::move(rope)}});
+}
+
+Node t5_config(const T5Spec& m, std::optional<std::int64_t> eos) {
+  const std::string activation =
+      m.activation == Activation::gelu_tanh && m.gated ? "gelu" : activation_name(m.activation);
+  Node config = Node::map({{"architectures", Node::sequence({"T5ForConditionalGeneration"})},
+                           {"d_ff", m.mlp},
+                           {"d_kv", m.head},
+                           {"d_model", m.width},
+                           {"decoder_start_token_id", 0},
+                           {"feed_forward_proj", (m.gated ? "gated-" : "") + activation},
+                           {"is_encoder_decoder", true},
+                           {"layer_norm_epsilon", m.eps},
+                           {"model_type", "t5"},
+                           {"num_decoder_layers", m.decoder_layers},
+                           {"num_heads", m.heads},
+                           {"num_layers", m.layers},
+                           {"pad_token_id", 0},
+                           {"relative_attention_max_distance", m.relative_furthest},
+                           {"relative_attention_num_buckets", m.relative_buckets}});
+  if (eos) config.set("eos_token_id", *eos);
+  return config;
+}
+
+// Adds the entries that all families share.
+template <typename Spec>
+std::string finished(Node config, const Spec& m) {
+  config.set("tie_word_embeddings", m.tied);
+  config.set("vocab_size", m.vocabulary);
+  return to_json(config, 2) + "\n";
 }
 
 }  // namespace
@@ -208,12 +290,14 @@ Result<std::vector<ImportedValue>> values_of_config(std::string_view json, const
   }
   Config config(*parsed, name);
   const std::string type = TRY(TRY(config.need("model_type"))->as_string());
-  if (type != "gpt2" && type != "llama" && type != "t5") {
+  const bool llama = type == "llama" || type == "mistral" || type == "qwen3";
+  if (type != "gpt2" && !llama && type != "t5") {
     return error(ErrorKind::unsupported, "a model of type '{}' cannot be taken", type)
         .at({name})
-        .hinted("gpt2, llama and t5 can");
+        .hinted(type == "bert" ? "`systole embed` and `systole serve` read it, for vectors of texts"
+                               : "gpt2, llama, mistral, qwen3 and t5 can");
   }
-  Status read = type == "gpt2" ? read_gpt2(config) : type == "llama" ? read_llama(config) : read_t5(config);
+  Status read = llama ? read_llama(config, type) : type == "gpt2" ? read_gpt2(config) : read_t5(config);
   if (!read.ok()) {
     Error bad = std::move(read).error();
     if (bad.kind == ErrorKind::invalid || bad.kind == ErrorKind::not_found) bad.kind = ErrorKind::corrupt;
@@ -232,65 +316,10 @@ bool head_may_be_embedding(std::string_view json) {
   return says("model_type", "t5") && says("tie_word_embeddings", "true") && says("scale_decoder_outputs", "false");
 }
 
-std::string config_of(const ModelSpec& m, std::optional<std::int64_t> eos) {
-  Node config = Node::map();
-  if (m.family == ModelSpec::Family::llama) {
-    Node rope = Node::map({{"rope_theta", m.theta}, {"rope_type", "default"}});
-    if (const auto& r = m.rope_scaling; r.kind == ModelSpec::RopeScaling::Kind::llama3) {
-      rope = Node::map({{"factor", r.factor},
-                        {"high_freq_factor", r.high_freq_factor},
-                        {"low_freq_factor", r.low_freq_factor},
-                        {"original_max_position_embeddings", r.original_context},
-                        {"rope_theta", m.theta},
-                        {"rope_type", "llama3"}});
-    }
-    config = Node::map({{"architectures", Node::sequence({"LlamaForCausalLM"})},
-                        {"attention_bias", false},
-                        {"head_dim", m.head},
-                        {"hidden_act", activation_name(m.activation)},
-                        {"hidden_size", m.width},
-                        {"intermediate_size", m.mlp},
-                        {"max_position_embeddings", m.context},
-                        {"mlp_bias", false},
-                        {"model_type", "llama"},
-                        {"num_attention_heads", m.heads},
-                        {"num_hidden_layers", m.layers},
-                        {"num_key_value_heads", m.kv_heads},
-                        {"rms_norm_eps", m.eps},
-                        {"rope_parameters", std::move(rope)}});
-  } else if (m.family == ModelSpec::Family::t5) {
-    const std::string activation =
-        m.activation == ModelSpec::Activation::gelu_tanh && m.gated ? "gelu" : activation_name(m.activation);
-    config = Node::map({{"architectures", Node::sequence({"T5ForConditionalGeneration"})},
-                        {"d_ff", m.mlp},
-                        {"d_kv", m.head},
-                        {"d_model", m.width},
-                        {"decoder_start_token_id", 0},
-                        {"feed_forward_proj", (m.gated ? "gated-" : "") + activation},
-                        {"is_encoder_decoder", true},
-                        {"layer_norm_epsilon", m.eps},
-                        {"model_type", "t5"},
-                        {"num_decoder_layers", m.decoder_layers},
-                        {"num_heads", m.heads},
-                        {"num_layers", m.layers},
-                        {"pad_token_id", 0},
-                        {"relative_attention_max_distance", m.relative_furthest},
-                        {"relative_attention_num_buckets", m.relative_buckets}});
-    if (eos) config.set("eos_token_id", *eos);
-  } else {
-    config = Node::map({{"activation_function", activation_name(m.activation)},
-                        {"architectures", Node::sequence({"GPT2LMHeadModel"})},
-                        {"layer_norm_epsilon", m.eps},
-                        {"model_type", "gpt2"},
-                        {"n_embd", m.width},
-                        {"n_head", m.heads},
-                        {"n_inner", m.mlp},
-                        {"n_layer", m.layers},
-                        {"n_positions", m.context}});
-  }
-  config.set("tie_word_embeddings", m.tied);
-  config.set("vocab_size", m.vocabulary);
-  return to_json(config, 2) + "\n";
+std::string config_of(const ModelSpec& model, std::optional<std::int64_t> eos) {
+  if (const auto* t5 = model.if_is<T5Spec>()) return finished(t5_config(*t5, eos), *t5);
+  const auto& decoder = model.as<DecoderSpec>();
+  return finished(decoder.family == DecoderSpec::Family::llama ? llama_config(decoder) : gpt2_config(decoder), decoder);
 }
 
 }  // namespace systole

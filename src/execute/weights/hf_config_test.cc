@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "execute/weights/name_map.h"
 #include "ground/base/testing/places.h"
 #include "ground/store/store.h"
 
@@ -33,28 +36,27 @@ std::string golden(const std::string& name) {
 }
 
 TEST(HfConfig, DecidesTheModel) {
-  const ModelSpec gpt = workload(golden("gpt2"), "").value().model;
-  EXPECT_EQ(gpt.family, ModelSpec::Family::gpt);
+  const auto gpt = workload(golden("gpt2"), "").value().model.as<DecoderSpec>();
+  EXPECT_STREQ(gpt.name(), "gpt");
   EXPECT_EQ(gpt.layers, 2);
   EXPECT_EQ(gpt.mlp, 64);
   EXPECT_EQ(gpt.context, 64);
   EXPECT_EQ(gpt.vocabulary, 304);
   EXPECT_TRUE(gpt.tied);
-  const ModelSpec llama = workload(golden("llama"), ", context: 32").value().model;
-  EXPECT_EQ(llama.family, ModelSpec::Family::llama);
+  const auto llama = workload(golden("llama"), ", context: 32").value().model.as<DecoderSpec>();
+  EXPECT_STREQ(llama.name(), "llama");
   EXPECT_EQ(llama.kv_heads, 2);
   EXPECT_EQ(llama.mlp, 40);
   EXPECT_EQ(llama.context, 32);
   EXPECT_EQ(llama.theta, 500000);
-  EXPECT_EQ(llama.rope_scaling.kind, ModelSpec::RopeScaling::Kind::llama3);
+  EXPECT_EQ(llama.rope_scaling.kind, RopeScaling::Kind::llama3);
   EXPECT_EQ(llama.rope_scaling.original_context, 16);
   EXPECT_FALSE(llama.tied);
-  EXPECT_EQ(workload(golden("llama_bf16"), "").value().model.head, 8);
+  EXPECT_EQ(workload(golden("llama_bf16"), "").value().model.as<DecoderSpec>().head, 8);
 }
 
 TEST(HfConfig, DecidesAT5) {
-  const ModelSpec t5 = workload(golden("t5"), "").value().model;
-  EXPECT_EQ(t5.family, ModelSpec::Family::t5);
+  const auto t5 = workload(golden("t5"), "").value().model.as<T5Spec>();
   EXPECT_EQ(t5.layers, 2);
   EXPECT_EQ(t5.decoder_layers, 2);
   EXPECT_EQ(t5.head, 4);
@@ -64,33 +66,34 @@ TEST(HfConfig, DecidesAT5) {
   EXPECT_EQ(t5.target_context, 512);
   EXPECT_EQ(t5.relative_buckets, 8);
   EXPECT_EQ(t5.relative_furthest, 20);
-  EXPECT_EQ(t5.activation, ModelSpec::Activation::relu);
+  EXPECT_EQ(t5.activation, Activation::relu);
   EXPECT_FALSE(t5.gated);
   EXPECT_TRUE(t5.tied);
-  const ModelSpec gated = workload(golden("t5_gated"), ", context: 64, target_context: 32").value().model;
+  const auto gated = workload(golden("t5_gated"), ", context: 64, target_context: 32").value().model.as<T5Spec>();
   EXPECT_EQ(gated.layers, 1);
   EXPECT_EQ(gated.decoder_layers, 2);
   EXPECT_EQ(gated.context, 64);
   EXPECT_EQ(gated.target_context, 32);
-  EXPECT_EQ(gated.activation, ModelSpec::Activation::gelu_tanh);
+  EXPECT_EQ(gated.activation, Activation::gelu_tanh);
   EXPECT_TRUE(gated.gated);
   EXPECT_FALSE(gated.tied);
 }
 
-// What an old config.json leaves out, and what transformers 5 writes of a head that is not scaled.
+// Defaults of an old config.json, and the head entries of transformers 5 for a head that is not scaled.
 TEST(HfConfig, ReadsT5sOfAllAges) {
   const std::string sizes = R"("model_type": "t5", "num_layers": 3, "d_model": 8, "num_heads": 2, "d_kv": 4, "d_ff": 16,
                                "vocab_size": 320)";
-  const ModelSpec old = workload("{" + sizes + "}", "").value().model;
+  const auto old = workload("{" + sizes + "}", "").value().model.as<T5Spec>();
   EXPECT_EQ(old.decoder_layers, 3);
   EXPECT_EQ(old.relative_buckets, 32);
   EXPECT_EQ(old.relative_furthest, 128);
   EXPECT_EQ(old.eps, 1e-6);
-  EXPECT_EQ(old.activation, ModelSpec::Activation::relu);
+  EXPECT_EQ(old.activation, Activation::relu);
   EXPECT_TRUE(old.tied);
   EXPECT_FALSE(workload("{" + sizes + R"(, "tie_word_embeddings": true, "scale_decoder_outputs": false})", "")
                    .value()
-                   .model.tied);
+                   .model.as<T5Spec>()
+                   .tied);
   const auto refusal = [&](const std::string& more) {
     return workload("{" + sizes + ", " + more + "}", "").error().message;
   };
@@ -99,7 +102,7 @@ TEST(HfConfig, ReadsT5sOfAllAges) {
   EXPECT_NE(refusal(R"("decoder_start_token_id": 5)").find("decoder_start_token_id is"), std::string::npos);
 }
 
-// transformers 5 looks for rope_theta among the rope_parameters, then beside them.
+// transformers 5 looks for rope_theta in rope_parameters, then beside it.
 TEST(HfConfig, FindsTheBaseOfRotaryPositions) {
   const auto with = [](const std::string& rope) {
     return workload(
@@ -108,7 +111,7 @@ TEST(HfConfig, FindsTheBaseOfRotaryPositions) {
             rope + "}",
         "");
   };
-  const auto theta = [&](const std::string& rope) { return with(rope).value().model.theta; };
+  const auto theta = [&](const std::string& rope) { return with(rope).value().model.as<DecoderSpec>().theta; };
   EXPECT_EQ(theta(R"("rope_parameters": {"rope_type": "default", "rope_theta": 70}, "rope_theta": 500)"), 70);
   EXPECT_EQ(theta(R"("rope_parameters": {"rope_type": "default"}, "rope_theta": 500)"), 500);
   EXPECT_EQ(theta(R"("rope_scaling": {"type": "default", "rope_theta": 70}, "rope_theta": 500)"), 70);
@@ -120,6 +123,37 @@ TEST(HfConfig, FindsTheBaseOfRotaryPositions) {
       << with(R"("rope_parameters": [500])").error().message;
   EXPECT_FALSE(with(R"("rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5})").ok());
   EXPECT_EQ(theta(R"("rope_parameters": {"rope_type": "default", "partial_rotary_factor": 1.0})"), 10000);
+}
+
+// Models whose code is Llama's but for a few keys.
+TEST(HfConfig, ReadsMistralAndQwen3) {
+  const auto with = [](const std::string& more) {
+    return workload(
+        R"({"num_hidden_layers": 1, "hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2,
+            "vocab_size": 320, "intermediate_size": 40, "max_position_embeddings": 64, )" +
+            more + "}",
+        "");
+  };
+  const auto mistral = with(R"("model_type": "mistral", "sliding_window": null)").value().model.as<DecoderSpec>();
+  EXPECT_EQ(mistral.head, 8);
+  EXPECT_FALSE(mistral.qk_norm);
+  EXPECT_TRUE(with(R"("model_type": "mistral", "sliding_window": 64)").ok());
+  EXPECT_NE(
+      with(R"("model_type": "mistral", "sliding_window": 16)").error().message.find("sliding_window is number 16"),
+      std::string::npos);
+  const Workload qwen3 = with(R"("model_type": "qwen3", "head_dim": 16, "sliding_window": 16)").value();
+  EXPECT_EQ(qwen3.model.as<DecoderSpec>().head, 16);
+  EXPECT_TRUE(qwen3.model.as<DecoderSpec>().qk_norm);
+  const std::string written = config_of(qwen3.model);
+  EXPECT_NE(written.find("\"Qwen3ForCausalLM\""), std::string::npos) << written;
+  EXPECT_EQ(config_of(workload(written, "").value().model), written);
+  EXPECT_EQ(with(R"("model_type": "qwen3")").value().model.as<DecoderSpec>().head, 128);
+  EXPECT_FALSE(with(R"("model_type": "qwen3", "use_sliding_window": true)").ok());
+  const NameMap names = name_map(qwen3.model).value();
+  const auto norm = std::ranges::find(names.tensors, "model.layers.0.self_attn.k_norm.weight", &MappedTensor::theirs);
+  ASSERT_NE(norm, names.tensors.end());
+  EXPECT_EQ(norm->ours, "blocks.0.attn.k_norm.scale");
+  EXPECT_EQ(norm->shape, (Shape{16}));
 }
 
 TEST(HfConfig, IsNotContradicted) {
@@ -163,10 +197,16 @@ TEST(HfConfig, WritesWhatItReads) {
     const ModelSpec model = workload(golden(name), "").value().model;
     const ModelSpec again = workload(config_of(model), "").value().model;
     EXPECT_EQ(config_of(again), config_of(model)) << name;
-    EXPECT_EQ(again.mlp, model.mlp);
-    EXPECT_EQ(again.activation, model.activation);
-    EXPECT_EQ(again.tied, model.tied);
-    EXPECT_EQ(again.eps, model.eps);
+    const auto expect_same = [](const auto& is, const auto& was) {
+      EXPECT_EQ(is.mlp, was.mlp);
+      EXPECT_EQ(is.activation, was.activation);
+      EXPECT_EQ(is.tied, was.tied);
+      EXPECT_EQ(is.eps, was.eps);
+    };
+    if (const auto* was = model.if_is<T5Spec>())
+      expect_same(again.as<T5Spec>(), *was);
+    else
+      expect_same(again.as<DecoderSpec>(), model.as<DecoderSpec>());
   }
   const std::string ends = config_of(workload(golden("t5"), "").value().model, 2);
   EXPECT_NE(ends.find("\"eos_token_id\": 2"), std::string::npos) << ends;

@@ -18,8 +18,8 @@ bool is_taken(DType dtype) { return dtype == DType::f32 || dtype == DType::bf16 
 
 std::string type_text(DType dtype, const Shape& shape) { return fmt::format("{}{}", name_of(dtype), to_string(shape)); }
 
-// Gathers what is wrong, and tells the first of it at once: hints cost time, and there may be as many as files hold
-// names.
+// Collects errors and makes only the first kMostTold: hints cost time, and there may be as many errors as names in the
+// files.
 class Wrongs {
  public:
   void add(const std::function<Error()>& make) {
@@ -41,7 +41,7 @@ bool is_empty_name(const NameMap& map, const std::string& name) {
   return std::any_of(map.empty.begin(), map.empty.end(), [&](const std::string& end) { return name.ends_with(end); });
 }
 
-// Where the elements of a logical tensor lie in the part of it that is held.
+// Maps elements of a logical tensor to offsets in the held part.
 class Held {
  public:
   explicit Held(const ParameterPlace& place) : part_(place.part) {
@@ -52,8 +52,8 @@ class Held {
     is_empty_ = part_->box.empty();
   }
 
-  // visit(at, from, n): n elements that are held, of the `count` from `first` on: where they lie, and the first of them
-  // counted from `first`.
+  // Calls visit(at, from, n) for each contiguous run of held elements among [first, first + count): its offset in the
+  // held part, its start relative to `first`, and its length.
   template <typename Visit>
   void for_each(std::int64_t first, std::int64_t count, const Visit& visit) const {
     if (!part_) return visit(first, std::int64_t{0}, count);
@@ -69,8 +69,8 @@ class Held {
     }
   }
 
-  // Whether an element is held of those whose index over the dims from the innermost `period` elements on is in
-  // [first, end). May say so of some where none is. REQUIRES: `period` is a product of innermost dims.
+  // False if no held element has an index, modulo `period`, in [first, end). May be true although none has.
+  // REQUIRES: `period` is a product of innermost dims.
   bool may_hold(std::int64_t first, std::int64_t end, std::int64_t period) const {
     if (!part_) return true;
     if (is_empty_) return false;
@@ -83,7 +83,7 @@ class Held {
   }
 
  private:
-  // Where the row of an element begins among what is held; less than 0 when it is not.
+  // The offset of an element's row in the held part; negative: not held.
   std::int64_t row_of(std::int64_t at) const {
     std::int64_t row = 0;
     for (std::size_t d = 0; d + 1 < shape_.size(); ++d) {
@@ -100,18 +100,18 @@ class Held {
   bool is_empty_ = false;
 };
 
-// Our tensor seen as [rows, columns] in the layout of theirs, and its part of a piece of their rows.
+// Our tensor as part of the HF tensor's [rows, columns]; takes its share of a piece of HF rows.
 class Place {
  public:
   Place(const MappedTensor& mapped, const ParameterPlace& into) : mapped_(mapped), into_(into), held_(into) {}
 
-  // Whether some of their rows [row, row + rows) may go here.
+  // True if some of the HF rows [row, row + rows) may belong here.
   bool wants(std::int64_t row, std::int64_t rows) const {
     if (mapped_.turned) return held_.may_hold(row, row + rows, mapped_.shape[0]);
     return held_.may_hold(row * mapped_.columns, (row + rows) * mapped_.columns, num_elements(into_.shape));
   }
 
-  // `numbers`: their rows from `row` on, `width` columns each.
+  // `numbers`: HF rows from `row` on, `width` columns each.
   void put(std::span<const float> numbers, std::int64_t row, std::int64_t width) const {
     const std::int64_t rows = static_cast<std::int64_t>(numbers.size()) / width;
     if (mapped_.turned) {
@@ -123,7 +123,7 @@ class Place {
   }
 
  private:
-  // Elements of ours from `first` on, from every `stride`th number.
+  // Writes `count` of our elements from `first` on, from every `stride`th number.
   void put_run(std::int64_t first, std::int64_t count, const float* numbers, std::int64_t stride) const {
     held_.for_each(first, count, [&](std::int64_t at, std::int64_t from, std::int64_t n) {
       std::byte* const bytes = into_.bytes.data();
@@ -150,7 +150,7 @@ class Importer {
  public:
   explicit Importer(const WeightFiles& files) : files_(files) {}
 
-  // One of their tensors into all of ours that it holds.
+  // Reads an HF tensor into all of our tensors that it contains.
   Status read(const std::string& name, std::span<const Place> places) {
     const WeightTensor& tensor = files_.tensors().at(name);
     const std::int64_t width = tensor.shape.back(), element = size_of(tensor.dtype);
@@ -170,7 +170,7 @@ class Importer {
     return {};
   }
 
-  // Whether a second tensor holds the same bytes.
+  // Refuses a copy whose bytes differ from the original's.
   Status compare(const std::string& copy, const std::string& original) {
     const WeightTensor &a = files_.tensors().at(copy), &b = files_.tensors().at(original);
     bool same = a.shape == b.shape && a.dtype == b.dtype;
@@ -267,24 +267,28 @@ Status check_weights(const WeightFiles& files, const NameMap& map) {
   return std::move(wrongs).finish();
 }
 
-Status import_weights(const WeightFiles& files, const NameMap& map, std::span<const ParameterPlace> places) {
+Status import_weights(const WeightFiles& files, const NameMap& map, std::span<const ParameterPlace> places, bool some) {
   TRY(check_weights(files, map));
   std::unordered_map<std::string_view, const ParameterPlace*> by_name;
   for (const ParameterPlace& place : places) by_name.emplace(place.name, &place);
   Importer importer(files);
+  bool embedding = false;
   for (auto begin = map.tensors.begin(); begin != map.tensors.end();) {
     const auto end = std::find_if(begin, map.tensors.end(), [&](const auto& t) { return t.theirs != begin->theirs; });
     std::vector<Place> into;
     for (auto mapped = begin; mapped != end; ++mapped) {
       const auto found = by_name.find(mapped->ours);
+      if (some && found == by_name.end()) continue;
       const std::int64_t rows = mapped->shape.size() == 1 ? 1 : mapped->shape[0];
       if (found == by_name.end() || num_elements(found->second->shape) != rows * mapped->columns)
         return error(ErrorKind::invalid, "'{}' is no parameter of this model, or of another size", mapped->ours);
       into.emplace_back(*mapped, *found->second);
     }
-    TRY(importer.read(begin->theirs, into));
+    if (!into.empty()) TRY(importer.read(begin->theirs, into));
+    embedding |= !into.empty() && begin->theirs == map.embedding;
     begin = end;
   }
+  if (!embedding) return {};
   for (const std::string& copy : map.copies) {
     if (files.tensors().contains(copy)) TRY(importer.compare(copy, map.embedding));
   }

@@ -1,4 +1,4 @@
-// The goldens of tools/oracles/make_models.py into parameters and back; what does not fit.
+// Imports and exports the golden models of tools/oracles/make_models.py; refuses files that do not match.
 
 #include "execute/weights/import.h"
 
@@ -32,7 +32,7 @@ ModelSpec model_of(Store& store, const std::string& more = "") {
       .model;
 }
 
-// Parameters in memory, one by one.
+// Parameters in memory, each in its own buffer.
 class Parameters {
  public:
   Parameters(const NameMap& map, DType dtype) {
@@ -99,12 +99,28 @@ TEST_P(GoldenWeights, ComeBackBitForBit) {
     EXPECT_EQ(a, b) << name;
   }
   if (!store->exists("model.safetensors").value()) return;
-  // The whole file, as safetensors itself writes it.
+  // The export equals the file that safetensors itself writes.
   EXPECT_EQ(read_all(*out, "model.safetensors").value(), read_all(*store, "model.safetensors").value());
 }
 
-// What devices hold of each parameter, cut along each dim into three parts, of which the last may be short or empty and
-// is filled up.
+// One parameter at a time, as quantising needs them; alone, a place that is missing is an error.
+TEST_P(GoldenWeights, ComeOneByOne) {
+  const auto store = golden(GetParam());
+  const WeightFiles files = WeightFiles::open(*store, "").value();
+  const NameMap map = fitting(name_map(model_of(*store)).value(), files);
+  Parameters together(map, DType::f32), apart(map, DType::f32);
+  ASSERT_TRUE(import_weights(files, map, together.places()).ok());
+  const std::vector<ParameterPlace> into = apart.places(), want = together.places();
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    const std::span<const ParameterPlace> one = std::span(into).subspan(i, 1);
+    EXPECT_EQ(import_weights(files, map, one).error().kind, ErrorKind::invalid);
+    ASSERT_TRUE(import_weights(files, map, one, true).ok()) << into[i].name;
+    EXPECT_TRUE(std::ranges::equal(into[i].bytes, want[i].bytes)) << into[i].name;
+  }
+}
+
+// The device parts of each parameter, split along each dim in three. The last part may be short or empty, and is
+// padded.
 TEST_P(GoldenWeights, GoToTheDevicesThatHoldThem) {
   const auto store = golden(GetParam());
   const WeightFiles files = WeightFiles::open(*store, "").value();
@@ -119,7 +135,7 @@ TEST_P(GoldenWeights, GoToTheDevicesThatHoldThem) {
       std::vector<std::vector<std::byte>> parts;
       for (ParameterPlace& place : places) {
         wholes.push_back(place.bytes);
-        // Seen in three dims where it can be: heads of two.
+        // As three dims where possible: heads of width 2.
         if (place.shape[1] % 2 == 0) place.shape = {place.shape[0], place.shape[1] / 2, 2};
         const std::size_t cut = std::min(dim, place.shape.size() - 1);
         checkpoint::Box box = checkpoint::Box::whole(place.shape), held = box;
@@ -189,7 +205,7 @@ TEST(Import, GivesEachT5ItsLayers) {
   EXPECT_EQ(parameters.number("head", 7), theirs("lm_head.weight", 320 * 12)[7]);
 }
 
-// The golden's tensors, changed, as a file.
+// A file with the golden's tensors after `change`.
 std::unique_ptr<Store> changed(const std::string& name,
                                const std::function<void(std::vector<checkpoint::SafetensorsSource>&)>& change) {
   const auto store = golden(name);
@@ -212,7 +228,7 @@ Status refusal(const std::function<void(std::vector<checkpoint::SafetensorsSourc
   return check_weights(files, fitting(name_map(model_of(*golden("gpt2"))).value(), files));
 }
 
-// With a second tensor of the embedding's size, equal to it or not.
+// Imports with a second tensor of the embedding's size, equal to it or not.
 Status imported_beside(const std::string& copy, bool equal) {
   const auto made = changed("t5", [&](auto& tensors) {
     const auto shared =
@@ -316,19 +332,18 @@ TEST(Import, ReadsTheHeadOutOfTheEmbedding) {
 
 TEST(NameMap, RefusesWhatTheFamilyIsNot) {
   ModelSpec model = model_of(*golden("gpt2"));
-  model.norm = ModelSpec::Norm::rms;
+  model.as<DecoderSpec>().norm = Norm::rms;
   EXPECT_EQ(name_map(model).error().message, "Hugging Face's GPT-2 has no such model: model.norm is not layer");
   model = model_of(*golden("llama"));
   EXPECT_TRUE(name_map(model).ok());
-  model.window = 8;
+  model.as<DecoderSpec>().window = 8;
   EXPECT_EQ(name_map(model).error().message, "Hugging Face's Llama has no such model: model.window is not 0");
   model = model_of(*golden("t5_gated"));
   EXPECT_TRUE(name_map(model).ok());
-  model.activation = ModelSpec::Activation::gelu;
+  model.as<T5Spec>().activation = Activation::gelu;
   EXPECT_EQ(name_map(model).error().message,
             "Hugging Face's T5 has no such model: model.activation is not gelu_tanh where gated");
-  model = {};
-  model.family = ModelSpec::Family::mlp;
+  model.family = MlpSpec();
   EXPECT_EQ(name_map(model).error().kind, ErrorKind::unsupported);
 }
 

@@ -5,7 +5,7 @@
 namespace systole {
 namespace {
 
-// Refuses a model that the family's code in transformers cannot be.
+// Refuses a model that the family's transformers code cannot express.
 class Only {
  public:
   explicit Only(const char* family) : family_(family) {}
@@ -34,7 +34,7 @@ class Lister {
   void turned(const std::string& theirs, std::int64_t out, std::int64_t in, const std::string& ours) {
     map_.tensors.push_back({map_.prefix + theirs, {out, in}, ours, in, 0, true});
   }
-  // Several of ours, side by side.
+  // Several of our tensors, side by side in one HF tensor.
   void fused(const std::string& theirs, const Shape& shape, const std::vector<std::string>& ours) {
     const std::int64_t columns = shape.back() / static_cast<std::int64_t>(ours.size());
     std::int64_t first = 0;
@@ -48,11 +48,10 @@ class Lister {
   NameMap& map_;
 };
 
-Result<NameMap> gpt2_map(const ModelSpec& m) {
-  using P = ModelSpec::Position;
+Result<NameMap> gpt2_map(const DecoderSpec& m) {
   TRY(Only("GPT-2")
-          .holds(m.position == P::learned, "model.position", "learned")
-          .holds(m.norm == ModelSpec::Norm::layer, "model.norm", "layer")
+          .holds(m.position == Position::learned, "model.position", "learned")
+          .holds(m.norm == Norm::layer, "model.norm", "layer")
           .holds(m.bias, "model.bias", "true")
           .holds(!m.gated, "model.gated", "false")
           .holds(m.kv_heads == m.heads, "model.kv_heads", "model.heads")
@@ -64,6 +63,7 @@ Result<NameMap> gpt2_map(const ModelSpec& m) {
           .finish());
   NameMap map;
   map.prefix = "transformer.";
+  map.transposed = true;
   map.empty = {".attn.bias", ".attn.masked_bias"};
   Lister list(map);
   const std::int64_t e = m.width;
@@ -89,16 +89,15 @@ Result<NameMap> gpt2_map(const ModelSpec& m) {
   return map;
 }
 
-Result<NameMap> llama_map(const ModelSpec& m) {
+Result<NameMap> llama_map(const DecoderSpec& m) {
   TRY(Only("Llama")
-          .holds(m.position == ModelSpec::Position::rotary, "model.position", "rotary")
-          .holds(m.norm == ModelSpec::Norm::rms, "model.norm", "rms")
+          .holds(m.position == Position::rotary, "model.position", "rotary")
+          .holds(m.norm == Norm::rms, "model.norm", "rms")
           .holds(!m.bias, "model.bias", "false")
           .holds(m.gated, "model.gated", "true")
           .holds(!m.parallel_blocks, "model.parallel_blocks", "false")
           .holds(m.window == 0, "model.window", "0")
           .holds(m.moe.experts == 0, "model.moe.experts", "0")
-          .holds(!m.qk_norm, "model.qk_norm", "false")
           .finish());
   NameMap map;
   map.prefix = "model.";
@@ -113,6 +112,10 @@ Result<NameMap> llama_map(const ModelSpec& m) {
     list.turned(l + "self_attn.k_proj.weight", kv, e, ours + "attn.k");
     list.turned(l + "self_attn.v_proj.weight", kv, e, ours + "attn.v");
     list.turned(l + "self_attn.o_proj.weight", e, q, ours + "attn.o");
+    if (m.qk_norm) {  // Qwen3
+      list.same(l + "self_attn.q_norm.weight", {m.head}, ours + "attn.q_norm.scale");
+      list.same(l + "self_attn.k_norm.weight", {m.head}, ours + "attn.k_norm.scale");
+    }
     list.same(l + "post_attention_layernorm.weight", {e}, ours + "norm2.scale");
     list.turned(l + "mlp.gate_proj.weight", m.mlp, e, ours + "mlp.gate");
     list.turned(l + "mlp.up_proj.weight", m.mlp, e, ours + "mlp.up");
@@ -122,7 +125,7 @@ Result<NameMap> llama_map(const ModelSpec& m) {
   return map;
 }
 
-void list_t5_attention(Lister& list, const std::string& theirs, const std::string& ours, const ModelSpec& m) {
+void list_t5_attention(Lister& list, const std::string& theirs, const std::string& ours, const T5Spec& m) {
   const std::int64_t inner = m.heads * m.head;
   list.turned(theirs + ".q.weight", inner, m.width, ours + ".q");
   list.turned(theirs + ".k.weight", inner, m.width, ours + ".k");
@@ -130,7 +133,7 @@ void list_t5_attention(Lister& list, const std::string& theirs, const std::strin
   list.turned(theirs + ".o.weight", m.width, inner, ours + ".o");
 }
 
-void list_t5_stack(Lister& list, const std::string& stack, std::int64_t layers, const ModelSpec& m) {
+void list_t5_stack(Lister& list, const std::string& stack, std::int64_t layers, const T5Spec& m) {
   const bool decoder = stack == "decoder";
   const std::int64_t e = m.width;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
@@ -156,12 +159,12 @@ void list_t5_stack(Lister& list, const std::string& stack, std::int64_t layers, 
   list.same(stack + ".final_layer_norm.weight", {e}, stack + ".norm.scale");
 }
 
-Result<NameMap> t5_map(const ModelSpec& m) {
+Result<NameMap> t5_map(const T5Spec& m) {
   TRY(Only("T5")
-          .holds(!m.gated || m.activation != ModelSpec::Activation::gelu, "model.activation", "gelu_tanh where gated")
+          .holds(!m.gated || m.activation != Activation::gelu, "model.activation", "gelu_tanh where gated")
           .finish());
   NameMap map;
-  // Layers across have no positions; the first conversions wrote a table all the same, and no code reads it.
+  // Cross-attention has no position bias. The first conversions wrote a table anyway; no code reads it.
   map.empty = {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"};
   map.copies = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"};
   Lister list(map);
@@ -171,20 +174,13 @@ Result<NameMap> t5_map(const ModelSpec& m) {
   return map;
 }
 
-Result<NameMap> family_map(const ModelSpec& model) {
-  switch (model.family) {
-    case ModelSpec::Family::gpt: return gpt2_map(model);
-    case ModelSpec::Family::llama: return llama_map(model);
-    case ModelSpec::Family::t5: return t5_map(model);
-    default: break;
-  }
-  return error(ErrorKind::unsupported, "weights of this model.family cannot be exchanged")
-      .hinted("those of the families gpt, llama and t5 can");
+Result<NameMap> family_map(const DecoderSpec& m) {
+  return m.family == DecoderSpec::Family::gpt ? gpt2_map(m) : llama_map(m);
 }
+Result<NameMap> family_map(const T5Spec& m) { return t5_map(m); }
 
-}  // namespace
-
-Result<NameMap> name_map(const ModelSpec& model) {
+template <typename Spec>
+Result<NameMap> with_head(const Spec& model) {
   NameMap map = TRY(family_map(model));
   map.embedding = map.tensors.front().theirs;
   if (model.tied) {
@@ -193,6 +189,19 @@ Result<NameMap> name_map(const ModelSpec& model) {
     map.tensors.push_back({kHead, {model.vocabulary, model.width}, "head", model.width, 0, false});
   }
   return map;
+}
+
+}  // namespace
+
+Result<NameMap> name_map(const ModelSpec& model) {
+  if (const auto* decoder = model.if_is<DecoderSpec>()) return with_head(*decoder);
+  if (const auto* t5 = model.if_is<T5Spec>()) return with_head(*t5);
+  return error(ErrorKind::unsupported, "weights of this model.family cannot be exchanged")
+      .hinted("those of the families gpt, llama and t5 can");
+}
+
+bool NameMap::has_head() const {
+  return std::ranges::any_of(tensors, [](const MappedTensor& t) { return t.theirs == kHead; });
 }
 
 NameMap without_prefix(NameMap map) {
@@ -211,7 +220,7 @@ NameMap with_head_of_embedding(NameMap map) {
   MappedTensor copy = std::move(*head);
   map.tensors.erase(head);
   copy.theirs = map.embedding;
-  map.tensors.insert(map.tensors.begin() + 1, std::move(copy));  // those of one tensor stand together
+  map.tensors.insert(map.tensors.begin() + 1, std::move(copy));  // entries of one tensor are adjacent
   return map;
 }
 

@@ -23,7 +23,7 @@ struct Matrix {
   float& at(std::int64_t row, std::int64_t column) { return numbers[static_cast<std::size_t>(row * columns + column)]; }
 };
 
-// A parameter as [rows, columns], whatever dims make them. REQUIRES: `rows` divides it.
+// A parameter as [rows, columns], whatever its dims. REQUIRES: `rows` divides its size.
 Result<Matrix> read_matrix(const ParameterSource& from, const std::string& name, std::int64_t rows) {
   const Shape shape = TRY(from.shape(name));
   const DType dtype = TRY(from.dtype(name));
@@ -35,7 +35,7 @@ Result<Matrix> read_matrix(const ParameterSource& from, const std::string& name,
   return matrix;
 }
 
-// A layer of theirs and its weights of ours that have adapters.
+// An HF layer and our weights in it that have adapters.
 struct Layer {
   std::string name;  // "transformer.h.0.attn.c_attn"
   std::int64_t inputs = 0, outputs = 0, rank = 0;
@@ -66,7 +66,7 @@ struct Adapters {
 
 Result<Adapters> adapters_of(const Layer& layer, const ParameterSource& from) {
   Adapters adapters{Matrix(layer.rank, layer.inputs), Matrix(layer.outputs, layer.rank)};
-  std::int64_t first = 0;  // of the ranks of this part
+  std::int64_t first = 0;  // first rank index of this part
   for (const MappedTensor* part : layer.parts) {
     Matrix a = TRY(read_matrix(from, part->ours + ".lora_a", layer.inputs));
     const std::int64_t rank = a.columns;
@@ -92,14 +92,14 @@ SafetensorsSource tensor_of(std::string name, Matrix matrix) {
           }};
 }
 
-// What PEFT finds the layer by, in every block: "attn.c_attn" of "transformer.h.0.attn.c_attn".
+// The name by which PEFT finds the layer in every block: "attn.c_attn" of "transformer.h.0.attn.c_attn".
 std::string module_of(const std::string& layer) {
   for (std::size_t dot = layer.rfind('.'); dot != std::string::npos && dot > 0; dot = layer.rfind('.', dot - 1))
     if (std::isdigit(static_cast<unsigned char>(layer[dot - 1]))) return layer.substr(dot + 1);
   return layer;
 }
 
-// PEFT's scale is lora_alpha / r, of each layer by its own rank.
+// PEFT's scale is lora_alpha / r, with each layer's own rank.
 Node config_of(const std::vector<Layer>& layers, const AdapterOptions& options) {
   std::map<std::string, std::int64_t> ranks;
   for (const Layer& layer : layers) ranks.emplace(module_of(layer.name), layer.rank);

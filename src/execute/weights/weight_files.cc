@@ -13,7 +13,7 @@ constexpr const char* kWhole = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 constexpr Bytes kLargestIndex = kMiB * 64;
 
-// tensor → file, as the index has it.
+// tensor → file, from the index.
 Result<std::map<std::string, std::string>> read_index(Store& store, const std::string& path) {
   TRY(refuse_lfs_pointer(store, path));
   const auto parsed = parse_json(TRY(read_text(store, path, kLargestIndex)), path);
@@ -57,6 +57,10 @@ Status hash_file(Store& store, const std::string& path, Hasher& hasher) {
 std::string in_folder(const std::string& folder, const std::string& name) {
   return folder.empty() ? name : folder + "/" + name;
 }
+
+WeightFiles::WeightFiles(Store& store, std::string path, std::map<std::string, WeightTensor> tensors,
+                         std::shared_ptr<const TensorReader> reader)
+    : store_(&store), paths_{std::move(path)}, tensors_(std::move(tensors)), reader_(std::move(reader)) {}
 
 Status WeightFiles::add(Store& store, const std::string& folder, const std::string& file) {
   paths_.push_back(in_folder(folder, file));
@@ -108,6 +112,7 @@ std::vector<std::string> WeightFiles::names() const {
 }
 
 Status WeightFiles::read_elements(const std::string& name, std::int64_t first, std::span<std::byte> into) const {
+  if (reader_) return reader_->read_elements(name, first, into);
   return files_[tensors_.at(name).file].read_elements(name, first, into);
 }
 

@@ -1,10 +1,11 @@
 #pragma once
-// The safetensors of a Hugging Face model: model.safetensors, or the files that model.safetensors.index.json names
-// ({"weight_map": {tensor: file}}). Files of strangers: names are checked before they are opened, every tensor must
-// stand in the file that the index says and in no other.
+// The safetensors files of a Hugging Face model: model.safetensors, or the files of model.safetensors.index.json
+// ({"weight_map": {tensor: file}}). The files are untrusted: names are checked before they are opened, and every tensor
+// must be in the file that the index names and in no other. Or the tensors of a file in another format.
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,28 +24,41 @@ struct WeightTensor {
   std::size_t file = 0;
 };
 
-// Reads only; any number of threads. Borrows the store.
+// Reads the tensors of a file that is no safetensors file. Thread-safe.
+class TensorReader {
+ public:
+  virtual ~TensorReader() = default;
+  // As SafetensorsFile::read_elements. REQUIRES: the elements are whole rows.
+  virtual Status read_elements(const std::string& name, std::int64_t first, std::span<std::byte> into) const = 0;
+};
+
+// Read-only; thread-safe. Borrows the store.
 class WeightFiles {
  public:
-  // `folder` inside the store, "" is its root. Errors: not_found (neither file; a file of the index), corrupt,
-  // unsupported (a dtype), io.
+  // `folder` in the store; "" is its root.
+  // Errors: not_found (neither file exists; a file of the index), corrupt, unsupported (a dtype), io.
   static Result<WeightFiles> open(Store& store, const std::string& folder);
+  // The tensors of the file `path`, as `reader` reads them.
+  WeightFiles(Store& store, std::string path, std::map<std::string, WeightTensor> tensors,
+              std::shared_ptr<const TensorReader> reader);
+  WeightFiles() = default;
 
   const std::map<std::string, WeightTensor>& tensors() const { return tensors_; }
   std::vector<std::string> names() const;
 
   // Errors: as SafetensorsFile::read_elements.
   Status read_elements(const std::string& name, std::int64_t first, std::span<std::byte> into) const;
-  // Of all files' names and bytes, index and config.json included; reads them all. Errors: io.
+  // Hash of the names and bytes of all files, with index and config.json; reads them all. Errors: io.
   Result<Hash128> hash() const;
 
  private:
   Status add(Store& store, const std::string& folder, const std::string& file);
 
   Store* store_ = nullptr;
-  std::vector<std::string> paths_, others_;  // of the safetensors; of what stands beside them
+  std::vector<std::string> paths_, others_;  // safetensors files; other files
   std::vector<checkpoint::SafetensorsFile> files_;
   std::map<std::string, WeightTensor> tensors_;
+  std::shared_ptr<const TensorReader> reader_;  // null: files_ are read
 };
 
 // "folder/name", or "name" in the root.

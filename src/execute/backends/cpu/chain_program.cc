@@ -50,7 +50,7 @@ std::int64_t product(const Shape& shape, std::size_t from, std::size_t to) {
   return n;
 }
 
-// Operand dims on dims[i] of `to`. Nothing when they do not lie together.
+// The pattern of an operand whose dims are dims[i] of `to`. Nothing if they are not adjacent.
 std::optional<IndexPattern> pattern_of(const Type& from, const Type& to, const Ints& dims) {
   if (from.num_elements() == 1) return IndexPattern{1, 1};
   if (from.num_elements() == to.num_elements()) return IndexPattern{1, 0};
@@ -65,14 +65,14 @@ std::optional<IndexPattern> pattern_of(const Type& from, const Type& to, const I
   return IndexPattern{product(to.shape, static_cast<std::size_t>(last) + 1, to.shape.size()), from.num_elements()};
 }
 
-// Steps over values numbered without end; registers come afterwards.
+// Builds steps over an unlimited number of values; registers are assigned afterwards.
 class Builder {
  public:
   explicit Builder(std::int64_t n) { program_.n = n; }
 
   struct Step {
     ChainStep step;
-    int value = -1;             // that it makes
+    int value = -1;             // the value it makes
     std::vector<int> operands;  // values
   };
 
@@ -114,7 +114,7 @@ class Builder {
     if (step.op == ChainOp::iota) {
       const auto dim = static_cast<std::size_t>(node.attrs.get_int("dim"));
       step.pattern = {product(type.shape, dim + 1, type.shape.size()), type.shape[dim]};
-      if (step.pattern.period == 0) step.pattern.period = 1;  // nothing is counted
+      if (step.pattern.period == 0) step.pattern.period = 1;  // an empty dim: nothing is counted
     }
     return add(step, operands);
   }
@@ -141,7 +141,7 @@ class Builder {
       step.step.a = register_of(0);
       step.step.b = register_of(1);
       step.step.c = register_of(2);
-      // An operand's register may take the result: every step reads an element before it writes it.
+      // The result may reuse an operand's register: every step reads an element before it writes it.
       for (const int v : step.operands) {
         if (last[static_cast<std::size_t>(v)] == i)
           pool(v)[static_cast<std::size_t>(registers[static_cast<std::size_t>(v)])] = false;
@@ -164,7 +164,7 @@ class Builder {
 
  private:
   std::vector<Step> steps_, stores_;
-  std::vector<Elem> elems_;  // per value
+  std::vector<Elem> elems_;  // by value
   std::map<std::tuple<int, std::int64_t, std::int64_t>, int> loads_;
   ChainProgram program_;
 };

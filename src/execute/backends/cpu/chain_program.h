@@ -1,6 +1,6 @@
 #pragma once
-// Makes the program of a chain (kernels/chain.h) from a region of elementwise ops and broadcasts, or from one such
-// node: loads where they are first needed, registers by last use, stores last (a result may lie where an operand does).
+// Builds the program of a chain (kernels/chain.h) from a region of elementwise ops and broadcasts, or from one such
+// node: loads before first use, registers by last use, stores last (a result may alias an operand).
 
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ namespace systole::cpu {
 struct ChainProgram {
   std::vector<ChainStep> steps;
   std::int64_t n = 0;   // elements
-  std::string refusal;  // why there is none; empty when there is
+  std::string refusal;  // the reason if no program is possible; else empty
 };
 
 // Slots: the region's inputs, then its outputs.

@@ -22,7 +22,7 @@ dnnl::memory::data_type data_type(DType dtype) {
   return dtype == DType::bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 }
 
-// A stretch of K by a primitive of its own; all but the first add to what is there.
+// A range of K with its own primitive; all but the first add to the result.
 struct Piece {
   dnnl::matmul::primitive_desc description;
   dnnl::matmul primitive;
@@ -34,7 +34,7 @@ struct Engine {
   dnnl::stream stream{engine};
 };
 
-// What all bound calls of a contraction share. Its pieces are made at the first of them: planning needs none.
+// Shared by all bound calls of a contraction. Its pieces are made at the first call: planning needs none.
 struct Product {
   ContractPlan plan;
   ContractTypes types;
@@ -42,7 +42,7 @@ struct Product {
   int threads;
   const Engine* engine = nullptr;
   std::vector<Piece> pieces;
-  std::int64_t scratchpad = 0;  // bytes, at the beginning of the workspace; what is packed follows
+  std::int64_t scratchpad = 0;  // bytes, at the start of the workspace; packed operands follow
 };
 
 // A matrix product needs 2 dims, a batched one 3.
@@ -52,7 +52,7 @@ dnnl::memory::desc describe(std::int64_t batch, std::int64_t rows, std::int64_t 
   return dnnl::memory::desc({batch, rows, columns}, data_type(dtype), {batch_stride, row_stride, column_stride});
 }
 
-// One call with its addresses: packs, runs the product once per loop index, unpacks.
+// One call with its addresses: packs, runs the product once per loop iteration, unpacks.
 class Bound {
  public:
   Bound(const Product& product, const void* a, const void* b, void* y, void* workspace)
@@ -117,7 +117,7 @@ class Bound {
   std::vector<PieceCall> calls_;
 };
 
-// No letters' space: nothing to sum, y is zeros if it has elements at all.
+// The space of letters is empty: there is nothing to sum, and y, if not empty, is zero.
 class EmptyContraction : public Contraction {
  public:
   EmptyContraction(const Type& a, const Type& b, const Type& y, const Kernels& kernels, int threads)
@@ -138,10 +138,10 @@ class EmptyContraction : public Contraction {
   int threads_;
 };
 
-// oneDNN 2.6 cuts a long K among its threads, by their number, when the left operand is transposed, the result f32 and
-// n too small to share (seen from n = 64 with 2 threads to n = 128 with 8; never with K < 2048): weight gradients of
-// narrow layers. Such a sum is cut here instead, by its size alone, so that its bits are the same for any number of
-// threads.
+// oneDNN 2.6 splits a long K among its threads, by their number, if the left operand is transposed, the result is f32
+// and n is too small to share (seen from n = 64 with 2 threads to n = 128 with 8; never with K < 2048): weight
+// gradients of narrow layers. Such a sum is split here instead, by its size alone, so that its bits are the same for
+// any number of threads.
 constexpr std::int64_t kLongSum = 2048, kStretch = 1024, kNarrow = 1024;
 
 std::int64_t stretch_of(const ContractPlan& plan, DType y) {
@@ -165,7 +165,7 @@ Piece make_piece(const ContractPlan& plan, DType dtype, DType y, std::int64_t fi
   return {description, dnnl::matmul(description), first, size};
 }
 
-// Calls visit(first, size) for each stretch of K.
+// Calls visit(first, size) for each range of K.
 template <typename Visit>
 void for_each_stretch(const ContractPlan& plan, DType y, const Visit& visit) {
   const std::int64_t stretch = stretch_of(plan, y);
@@ -180,7 +180,7 @@ Product plan_product(ContractPlan plan, ContractTypes types, const Kernels& kern
     const std::int64_t most = matmul_scratch(plan, size, types.a.dtype, types.y.dtype, adds, isa, threads);
     product.scratchpad = std::max(product.scratchpad, aligned(most));
   };
-  // The first stretch, those in between, which are all alike, and the last: a batch may make millions of them.
+  // The first range, those in between, which are all alike, and the last: a batch may make millions of ranges.
   const std::int64_t stretch = stretch_of(plan, types.y.dtype);
   if (plan.k > 0) take(false, std::min(stretch, plan.k));
   if (plan.k > stretch) {
@@ -237,7 +237,7 @@ class MatmulContraction : public Contraction {
     }
   }
 
-  mutable Product product_;  // its pieces are made when they are first bound
+  mutable Product product_;  // its pieces are made at the first bind
   MakeEngine engine_;
 };
 
@@ -247,7 +247,7 @@ struct Contractions::Library {
   const Kernels& kernels;
   int threads;
   bool exact;
-  std::unique_ptr<Engine> engine;  // made with the first product
+  std::unique_ptr<Engine> engine;  // made at the first product
   std::map<std::string, std::unique_ptr<Contraction>> made;
 };
 

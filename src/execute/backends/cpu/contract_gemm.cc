@@ -8,7 +8,7 @@
 namespace systole::cpu {
 namespace {
 
-constexpr std::int64_t kFewRows = 16;  // of the left operand: what the right one is packed for would not pay
+constexpr std::int64_t kFewRows = 16;  // rows of the left operand: with fewer, packing the right one does not pay
 
 class GemmContraction : public Contraction {
  public:

@@ -1,5 +1,5 @@
 #pragma once
-// Contractions by kernels/gemm.cc, where it is faster than oneDNN's product.
+// Contractions by kernels/gemm.cc, where it is faster than oneDNN's matmul.
 
 #include <memory>
 
@@ -9,14 +9,14 @@
 
 namespace systole::cpu {
 
-// Whether products of bf16 are made in f32 on this machine, with these instructions of oneDNN's. AMX multiplies bf16
-// many times faster than f32, and AVX-512 BF16 twice as fast on AMD's cores (Zen 4, two threads: 0.385 beside 0.193
-// TFLOP/s), but half as fast on Intel's without AMX (Sapphire Rapids, two threads: 0.17 beside 0.31), and oneDNN 2.6
-// has nothing for bf16 below AVX-512.
+// Whether products of bf16 are computed in f32 on this machine, given oneDNN's instruction set. AMX multiplies bf16
+// many times faster than f32, and AVX-512 BF16 is twice as fast as f32 on AMD's cores (Zen 4, two threads: 0.385 and
+// 0.193 TFLOP/s), but half as fast on Intel's without AMX (Sapphire Rapids, two threads: 0.17 and 0.31). oneDNN 2.6 has
+// no bf16 product below AVX-512.
 bool widens_bf16(DnnlIsa isa = dnnl_isa());
 
-// gemm rather than oneDNN. Besides bf16: oneDNN 2.6 reads an f32 right operand whose rows lie a multiple of 4 KiB apart
-// at half its rate (1024 × 3072 × 768: 190 GFLOP/s, gemm 280), because they fall into the same cache lines.
+// True: use gemm rather than oneDNN. Besides bf16: oneDNN 2.6 reads an f32 right operand whose rows are a multiple of
+// 4 KiB apart at half its rate (1024 × 3072 × 768: 190 GFLOP/s, gemm 280), because the rows map to the same cache sets.
 bool multiplies_by_gemm(const ContractPlan& plan, DType operand);
 
 std::unique_ptr<Contraction> make_gemm_contraction(ContractPlan plan, ContractTypes types, const Kernels& kernels,

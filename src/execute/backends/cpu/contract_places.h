@@ -1,10 +1,10 @@
 #pragma once
-// Where the product of a ContractPlan finds its operands: in the tensors, or packed in the workspace.
+// The addresses of a ContractPlan's operands: in the tensors, or packed in the workspace.
 
 #include <cstdint>
 #include <optional>
 
-#include "describe/graph/type.h"
+#include "describe/ir/type.h"
 #include "execute/backends/cpu/contract_plan.h"
 #include "execute/backends/cpu/kernels/kernels.h"
 
@@ -16,18 +16,18 @@ struct ContractTypes {
 
 class ContractPlaces {
  public:
-  // Bytes of workspace for what is packed.
+  // Bytes of workspace for packed operands.
   static std::int64_t packed_bytes(const ContractPlan& plan, const ContractTypes& types);
 
   // `packed` is aligned to 64. The plan must outlive this.
   ContractPlaces(const ContractPlan& plan, const ContractTypes& types, const Kernels& kernels, int threads,
                  const void* a, const void* b, void* y, void* packed);
 
-  // Before the products and after them.
+  // Called before the products and after them.
   void pack() const;
   void unpack() const;
 
-  // Calls visit(left, right, out) for each product of the plan's loops: the addresses of its first elements.
+  // Calls visit(left, right, out) for each product of the plan's loops, with the addresses of the first elements.
   template <typename Visit>
   void for_each_product(const Visit& visit) const {
     std::int64_t products = 1;

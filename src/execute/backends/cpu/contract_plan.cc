@@ -8,11 +8,11 @@
 namespace systole::cpu {
 namespace {
 
-constexpr std::int64_t kMostProducts = 64;  // more loops than this are packed away
+constexpr std::int64_t kMostProducts = 64;  // more loops than this are removed by packing
 
 using Letters = std::string;
 
-// A tensor's letters (size 1 left out) and their strides.
+// A tensor's letters (without those of size 1) and their strides.
 struct Layout {
   Letters letters;  // outermost first
   std::map<char, std::int64_t> stride;
@@ -44,14 +44,14 @@ Letters only(const Letters& order, const Layout& in, const Layout& also, const L
   return kept;
 }
 
-// Letters that move as one: `last` is the innermost.
+// Letters merged into one dim: `last` is the innermost.
 struct Merged {
   std::int64_t size = 1;
   char last = 0;
-  bool single() const { return last == 0; }  // of no letters: a dim of size 1, whose stride is nobody's
+  bool single() const { return last == 0; }  // no letters: a dim of size 1, whose stride does not matter
 };
 
-// Merges neighbours of `order` where each of the layouts allows.
+// Merges neighbours of `order` where all layouts allow it.
 std::vector<Merged> merge(const Letters& order, std::initializer_list<const Layout*> layouts, const Sizes& sizes) {
   std::vector<Merged> dims;
   for (const char c : order) {
@@ -123,7 +123,7 @@ class Planner {
     return n;
   }
 
-  // The order of the summed letters, packing an operand in which they do not lie together.
+  // Chooses the order of the summed letters; packs an operand in which they are not adjacent.
   void choose_k() {
     const Letters in_a = only(a_.letters, a_, b_, &y_), in_b = only(b_.letters, a_, b_, &y_);
     const bool both = merge(in_a, {&a_, &b_}, sizes_).size() <= 1;
@@ -139,7 +139,7 @@ class Planner {
     }
   }
 
-  // The innermost letter of an operand must be in its matrix, not a batch letter.
+  // The innermost letter of an operand must be a matrix letter, not a batch letter.
   static bool innermost_usable(const Layout& own, const Layout& other, const Layout& y) {
     if (own.letters.empty()) return true;
     const char c = own.letters.back();
@@ -150,8 +150,8 @@ class Planner {
   void pack_b(const Letters& k) { b_ = dense(batch_letters() + n_letters() + k, sizes_); }
   void pack_y() { y_ = dense(batch_letters() + m_letters() + n_letters(), sizes_); }
 
-  // Which of the merged dims are the matrix's. One of (M, K) has stride 1 in a, one of (N, K) in b, one of (M, N) in y;
-  // a dim of size 1 asks for nothing.
+  // Chooses the merged dims of the matrix. One of (M, K) has stride 1 in a, one of (N, K) in b, one of (M, N) in y; a
+  // dim of size 1 has no such requirement.
   bool choose() {
     ms_ = merge(m_letters(), {&a_, &y_}, sizes_);
     ns_ = merge(n_letters(), {&b_, &y_}, sizes_);
@@ -191,7 +191,7 @@ class Planner {
     for (std::size_t j = 0; j < ns_.size(); ++j) {
       if (j != n_) add_loop(ns_[j]);
     }
-    // The innermost batch dim is the product's own; the others are loops.
+    // The innermost batch dim is the product's; the others are loops.
     for (std::size_t i = 0; i + 1 < batches_.size(); ++i) add_loop(batches_[i]);
     const Merged batch = batches_.empty() ? Merged{} : batches_.back();
     const Merged k = k_.empty() ? Merged{} : Merged{k_size(), k_.back()};
@@ -205,7 +205,7 @@ class Planner {
     plan_.left = {left.of(batch.last), left.of(m.last), left.of(k.last)};
     plan_.right = {right.of(batch.last), right.of(k.last), right.of(n.last)};
     plan_.out = {y_.of(batch.last), y_.of(m.last), y_.of(n.last)};
-    // Strides of dims of size 1 are nobody's; give them such as a dense matrix has.
+    // Strides of dims of size 1 do not matter; set those of a dense matrix.
     if (plan_.k == 1) plan_.left.k = plan_.left.m == 1 && plan_.m > 1 ? plan_.m : 1;
     if (plan_.m == 1) plan_.left.m = plan_.left.k == 1 ? plan_.k : 1;
     if (plan_.n == 1) plan_.right.n = plan_.right.k == 1 && plan_.k > 1 ? plan_.k : 1;

@@ -1,12 +1,11 @@
 #pragma once
-// How an einsum of two operands becomes matrix products: its letters fall into batch (in a, b and y), M (a and y), N (b
-// and y) and K (a and b), letters that lie one behind the other in both their tensors merge, and what is left over
-// becomes loops around one strided product, y[M, N] = Σ_K a[M, K] b[K, N]. Where the letters of K do not lie together,
-// or nothing of an operand has stride 1, that operand is first copied ("packed") into an order that suits. No device is
-// needed to plan.
+// Plans an einsum of two operands as matrix products. Its letters fall into batch (in a, b and y), M (a and y), N (b
+// and y) and K (a and b). Letters that are adjacent in both their tensors are merged; the remaining ones become loops
+// around one strided product, y[M, N] = Σ_K a[M, K] b[K, N]. If the letters of K are not adjacent, or an operand has no
+// stride 1, that operand is first copied ("packed") into a suitable order. Planning needs no device.
 //
-//   "bse,ethd->tbshd"   M = bs, N = hd, K = e, loop over t; nothing is copied
-//   "tbshd,ethd->bse"   K = thd does not lie together in a: a is packed to [b, s, t, h, d]
+//   "bse,ethd->tbshd"   M = bs, N = hd, K = e, loop over t; no copy
+//   "tbshd,ethd->bse"   K = thd is not adjacent in a: a is packed to [b, s, t, h, d]
 
 #include <cstdint>
 #include <optional>
@@ -28,7 +27,7 @@ struct ContractLoop {
   std::int64_t a, b, y;  // elements from one iteration to the next
 };
 
-// Operands as the product takes them: `swapped` means that its left operand is b (and M are b's letters).
+// The operands of the product. `swapped`: its left operand is b (and M consists of b's letters).
 struct ContractPlan {
   bool swapped = false;
   std::int64_t batch = 1, m = 1, n = 1, k = 1;
@@ -44,10 +43,10 @@ struct ContractPlan {
   } out;
   std::vector<ContractLoop> loops;
   std::optional<Packing> pack_a, pack_b, pack_y;
-  std::int64_t points = 1;  // of the space of all letters: half the flops
+  std::int64_t points = 1;  // product of all letters' sizes: half the flops
 };
 
-// `spec` as describe/graph/ops/contract.cc has checked it against the shapes.
+// REQUIRES: describe/ops/contract.cc has checked `spec` against the shapes.
 ContractPlan plan_contraction(const std::string& spec, const Shape& a, const Shape& b, const Shape& y);
 
 }  // namespace systole::cpu

@@ -1,10 +1,10 @@
-// What oneDNN 2.6's matmul sets aside, read in its sources (cpu/x64/matmul/brgemm_matmul_utils.cpp,
-// cpu/matmul/gemm_based_common.hpp) and held against the library by contract_test. Two implementations serve a product:
+// The scratchpad of oneDNN 2.6's matmul, from its sources (cpu/x64/matmul/brgemm_matmul_utils.cpp,
+// cpu/matmul/gemm_based_common.hpp), compared with the library by contract_test. Two implementations serve products:
 //
-// * The blocked one, on AVX-512 where all three matrices lie densely. Each thread has copies of a block of the left
-//   operand (if transposed), of the right one (if its layout is not the kernel's), and sums of its own where the result
-//   is not f32 or is added to. Its blocks are at most 256 × 64 × 1,024; with AMX they fit the second-level cache.
-// * The general one otherwise, which needs an f32 sum of the whole result per thread where that is not the result.
+// * The blocked one, on AVX-512 if all three matrices are dense. Each thread copies a block of the left operand (if
+//   transposed) and of the right one (if its layout is not the kernel's), and has its own sums if the result is not f32
+//   or is added to. Its blocks are at most 256 × 64 × 1,024; with AMX they fit the second-level cache.
+// * The general one otherwise. It needs an f32 sum of the whole result per thread, if the result is not f32.
 
 #include "execute/backends/cpu/contract_scratch.h"
 
@@ -15,9 +15,9 @@ namespace systole::cpu {
 namespace {
 
 constexpr std::int64_t kLine = 64, kColumns = 64;           // bytes of a cache line; columns of a block
-constexpr std::int64_t kCall = 512;                         // of a list of blocks to multiply
-constexpr std::int64_t kPadding = 8 * 128;                  // each of its few pieces is aligned
-constexpr std::int64_t kMostCache = std::int64_t{4} << 20;  // of the second level, per core, on any machine with AMX
+constexpr std::int64_t kCall = 512;                         // bytes of a list of blocks to multiply
+constexpr std::int64_t kPadding = 8 * 128;                  // alignment of each of its few parts
+constexpr std::int64_t kMostCache = std::int64_t{4} << 20;  // second-level cache per core, on any machine with AMX
 
 std::int64_t rounded(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 bool power_of_two(std::int64_t n) { return std::has_single_bit(static_cast<std::uint64_t>(n)); }
@@ -25,10 +25,10 @@ bool power_of_two(std::int64_t n) { return std::has_single_bit(static_cast<std::
 struct Matmul {
   const ContractPlan& plan;
   std::int64_t k, elem;
-  bool bf16, sums_apart, f32_result;  // sums_apart: they cannot be in the result
+  bool bf16, sums_apart, f32_result;  // sums_apart: separate from the result
   int threads;
 
-  // A dim of size 1 leaves open which layout oneDNN sees.
+  // With a dim of size 1 it is unknown which layout oneDNN sees.
   bool open() const { return plan.m == 1 || plan.n == 1 || k == 1; }
 
   bool dense() const {
@@ -40,12 +40,12 @@ struct Matmul {
     return left && right && out && batches;
   }
 
-  // The left operand is copied where it is transposed, and where its rows would fall into the same cache lines.
+  // The left operand is copied if it is transposed, or if its rows would map to the same cache sets.
   bool copies_left() const {
     return plan.left.k != 1 || open() || (bf16 && power_of_two(k) && k >= 4096 && plan.m >= 1024);
   }
 
-  // Of a k cut into pieces for threads that would idle, each with sums of the whole result.
+  // Bytes for a K that is split among idle threads, each with its own sums of the whole result.
   std::int64_t cut_sums() const {
     const bool idle = threads > plan.batch * ((plan.n + kColumns - 1) / kColumns);
     const bool cut = idle && (plan.left.k != 1 || open()) && k >= 2048;

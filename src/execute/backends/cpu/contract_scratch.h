@@ -1,6 +1,6 @@
 #pragma once
-// How much scratch oneDNN may want for a product: a bound from the product's shape alone, so that a plan needs no
-// oneDNN. contract.cc refuses a primitive that wants more.
+// Upper bound of oneDNN's scratchpad for a product, from the product's shape alone, so that planning needs no oneDNN.
+// contract.cc refuses a primitive that needs more.
 
 #include <cstdint>
 
@@ -10,7 +10,7 @@
 
 namespace systole::cpu {
 
-// Bytes for `k` of the plan's summed elements, products of `operand` summed into `y`; `adds`: to what is there already.
+// Bytes for `k` of the plan's summed elements: products of `operand` summed into `y`; `adds`: y += instead of y =.
 std::int64_t matmul_scratch(const ContractPlan& plan, std::int64_t k, DType operand, DType y, bool adds, DnnlIsa isa,
                             int threads);
 

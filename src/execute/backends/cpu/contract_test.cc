@@ -68,11 +68,11 @@ Shape shape_of(const std::string& letters, const Case& c) {
   return shape;
 }
 
-// y and Σ |a b|, in double, by counting through the space of all letters.
+// y and Σ |a b|, in double, by a loop over the space of all letters.
 struct Exact {
   std::vector<double> y, size;
 };
-// Elements from one value of each of the case's letters to the next, in an operand.
+// The stride of each of the case's letters in an operand, in elements.
 std::vector<std::int64_t> strides_of(const std::string& letters, const Case& c) {
   std::vector<std::int64_t> strides;
   for (const auto& [letter, n] : c.size) {
@@ -162,7 +162,7 @@ TEST(Contract, bf16) {
   }
 }
 
-// What oneDNN would cut by the number of threads: see kLongSum in contract.cc.
+// Sums that oneDNN would split by the number of threads: see kLongSum in contract.cc.
 TEST(Contract, a_long_sum_has_the_same_bits_for_any_number_of_threads) {
   for (const auto& [m, n, k] :
        {std::tuple(64, 64, 8192), std::tuple(128, 16, 2048), std::tuple(16, 128, 4100), std::tuple(96, 64, 2047)}) {
@@ -184,8 +184,8 @@ TEST(Contract, a_long_sum_has_the_same_bits_for_any_number_of_threads) {
   }
 }
 
-// The rule of contract_scratch.cc against the library: a primitive that wants more is refused when it is made. The
-// matrices are those of a decoder's step: forward, gradient of the input, gradient of the weight; none is computed.
+// The bound of contract_scratch.cc against the library: a primitive that needs more is refused when it is made. The
+// matrices are those of a decoder's step: forward, input gradient, weight gradient; no product is computed.
 TEST(Contract, no_product_wants_more_scratch_than_the_rule_gives) {
   const std::vector<std::string> specs = {"mk,kn->mn",     "km,kn->mn",     "mk,nk->mn",     "km,nk->mn",
                                           "mk,kn->nm",     "bmk,bkn->bmn",  "bkm,bkn->bmn",  "bmk,bnk->bmn",
@@ -218,7 +218,7 @@ TEST(Contract, no_product_wants_more_scratch_than_the_rule_gives) {
   }
 }
 
-// Copies of blocks and sums, not copies of matrices.
+// Scratch holds copies of blocks and sums, not copies of matrices.
 TEST(Contract, a_dense_product_plans_a_few_megabytes_of_scratch_per_thread) {
   Contractions contractions(kernels_of(best_isa()), 2);
   const Type x(DType::f32, {1024, 768}), w(DType::f32, {50304, 768}), y(DType::f32, {1024, 50304});
@@ -228,8 +228,8 @@ TEST(Contract, a_dense_product_plans_a_few_megabytes_of_scratch_per_thread) {
   EXPECT_LE(contractions.get("mk,nk->mn", x16, w16, y16).value()->workspace(), 16 << 20);
 }
 
-// oneDNN 2.6 has no product of bf16 below AVX-512, and a slow one on Intel's AVX-512 BF16; rows of the right operand a
-// multiple of 4 KiB apart are slow in f32.
+// oneDNN 2.6 has no bf16 product below AVX-512, and a slow one with Intel's AVX-512 BF16; in f32 it is slow if rows of
+// the right operand are a multiple of 4 KiB apart.
 TEST(Contract, gemm_serves_what_onednn_is_slow_at) {
   Contractions contractions(kernels_of(best_isa()), 1);
   const auto served = [&](DType dtype, std::int64_t n) {
@@ -244,7 +244,7 @@ TEST(Contract, gemm_serves_what_onednn_is_slow_at) {
   EXPECT_EQ(served(DType::f32, 1024), "gemm f32");
   EXPECT_TRUE(served(DType::f32, 1040).starts_with("oneDNN "));
   EXPECT_TRUE(dnnl_isa() >= DnnlIsa::avx512 || widens_bf16());
-  // What plans the memory is told so.
+  // The Target for memory planning agrees.
   const std::vector<DType> told = make_cpu_device().value()->target().library_products;
   EXPECT_EQ(std::count(told.begin(), told.end(), DType::bf16) == 0, widens_bf16());
   EXPECT_EQ(std::count(told.begin(), told.end(), DType::f32), 1);
@@ -290,7 +290,7 @@ TEST(ContractPlan, swaps_for_a_result_with_rows_of_the_left_letters) {
   EXPECT_EQ(plan.out.n, 1);
 }
 
-// An AVX-512 machine without AVX2's VNNI, asked for that, multiplies by AVX2: as oneDNN has it.
+// An AVX-512 machine without AVX2's VNNI, asked for that, uses AVX2, as oneDNN does.
 TEST(Dnnl, IsLoweredToWhatTheMachineHas) {
   EXPECT_EQ(lowered(DnnlIsa::avx512_bf16, false, DnnlIsa::avx2_vnni), DnnlIsa::avx2);
   EXPECT_EQ(lowered(DnnlIsa::avx512_bf16, true, DnnlIsa::avx2_vnni), DnnlIsa::avx2_vnni);

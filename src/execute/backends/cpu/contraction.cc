@@ -1,4 +1,4 @@
-// contract through oneDNN or gemm; attention and its gradient by kernels of our own.
+// contract by oneDNN or gemm; products with weights in int8, attention and its gradient by our own kernels.
 
 #include "execute/backends/cpu/node_call.h"
 
@@ -14,7 +14,7 @@ std::string refuses_contract(const NodeInfo& info, Shared& shared) {
 }
 std::int64_t contract_scratch(const NodeInfo& info, Shared& shared) {
   const auto contraction = contraction_of(info, shared);
-  return contraction.ok() ? contraction.value()->workspace() : 0;  // a refusal is told when the function is compiled
+  return contraction.ok() ? contraction.value()->workspace() : 0;  // a refusal is reported when compiling
 }
 BoundKernel bind_contract(const NodeInfo& info, const Places& places, Shared& shared) {
   return contraction_of(info, shared)
@@ -24,7 +24,7 @@ BoundKernel bind_contract(const NodeInfo& info, const Places& places, Shared& sh
 
 bool has_bias(const NodeInfo& info) { return info.attrs().find("bias_origin") != nullptr; }
 
-// A bias by distance is the last operand.
+// A bias by distance, if present, is the last operand.
 AttentionShape shape_of(const NodeInfo& info) {
   CHECK(info.attrs().find("zigzag") == nullptr,
         "rows in zigzag order, which partitioning cuts into chunks that are not");
@@ -48,7 +48,7 @@ const float* bias_of(const NodeInfo& info, const Places& places) {
 struct Masks {
   const std::int32_t *q_segments = nullptr, *k_segments = nullptr, *offset = nullptr;
 };
-// `first`: operands before the masks.
+// `first`: number of operands before the masks.
 Masks masks_of(const NodeInfo& info, const Places& places, int first) {
   Masks masks;
   if (info.attrs().get_bool("segments")) {
@@ -84,10 +84,55 @@ BoundKernel bind_attention_grad(const NodeInfo& info, const Places& places, Shar
                                 has_bias(info) ? places.result<float>(3) : nullptr});
 }
 
+PagedShape paged_shape_of(const NodeInfo& info) {
+  const Type &q = info.operand(0), &k = info.operand(1);
+  return {q.size(0),
+          q.size(1),
+          q.size(2),
+          k.size(2),
+          q.size(3),
+          k.size(0),
+          k.size(1),
+          info.operand(3).size(1),
+          info.attrs().get_double("scale"),
+          info.attrs().find("window") == nullptr ? 0 : info.attrs().get_int("window")};
+}
+std::int64_t paged_attention_scratch(const NodeInfo& info, Shared& shared) {
+  return paged_attention_workspace(paged_shape_of(info), shared.threads);
+}
+BoundKernel bind_paged_attention(const NodeInfo& info, const Places& places, Shared& shared) {
+  return call(shared.kernels.paged_attention,
+              PagedAttentionArgs{paged_shape_of(info), elem(info.operand(0)), places.operand(0), places.operand(1),
+                                 places.operand(2), places.operand<std::int32_t>(3), places.operand<std::int32_t>(4),
+                                 places.result(0), places.workspace, shared.threads});
+}
+
+std::int64_t rows_of(const Type& x) { return num_elements(Shape(x.shape.begin(), x.shape.end() - 1)); }
+std::int64_t contract_int8_scratch(const NodeInfo& info, Shared&) {
+  return contract_int8_workspace(rows_of(info.operand(0)), info.operand(0).shape.back());
+}
+BoundKernel bind_contract_int8(const NodeInfo& info, const Places& places, Shared& shared) {
+  const Type& w = info.operand(1);
+  return call(shared.kernels.contract_int8,
+              ContractInt8Args{places.operand<float>(0), places.operand<std::int8_t>(1), places.operand<float>(2),
+                               places.result<float>(0), rows_of(info.operand(0)), w.size(0), w.size(1),
+                               shared.int8_unit, places.workspace, shared.threads});
+}
+BoundKernel bind_embedding_int8(const NodeInfo& info, const Places& places, Shared& shared) {
+  const Type& table = info.operand(0);
+  return call(shared.kernels.embedding_int8,
+              EmbeddingInt8Args{places.operand<std::int8_t>(0), places.operand<float>(1),
+                                places.operand<std::int32_t>(2), places.result<float>(0),
+                                info.operand(2).num_elements(), table.size(0), table.size(1), shared.threads});
+}
+
 constexpr KernelEntry kEntries[] = {
     {"contract", refuses_contract, contract_scratch, bind_contract, "matmul"},
+    {"contract_int8", accepts, contract_int8_scratch, bind_contract_int8, "int8", true},
+    {"embedding_int8", accepts, nullptr, bind_embedding_int8, "int8", true},
     {"attention", accepts, attention_scratch, bind_attention, "attention"},
-    {"attention_grad", accepts, attention_grad_scratch, bind_attention_grad, "attention"}};
+    {"attention_grad", accepts, attention_grad_scratch, bind_attention_grad, "attention"},
+    {"paged_attention", accepts, paged_attention_scratch, bind_paged_attention, "paged_attention"}};
 
 }  // namespace
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <set>
 #include <utility>
@@ -31,19 +30,19 @@ class CpuExecutable : public Executable {
  public:
   explicit CpuExecutable(const Function& f) : function(f) {}
   const Function& function;
-  mutable std::map<std::string, OpTime> times;  // by op; added to by its calls
+  mutable std::map<std::string, OpTime> times;  // by op; updated by its calls
 };
 
 struct Step {
-  cpu::BoundKernel kernel;                     // none of a collective
-  std::int64_t twice_read;                     // bytes of operands given more than once: kernels count each of theirs
-  std::int64_t end;                            // of the places it was given
+  cpu::BoundKernel kernel;                     // empty for a collective
+  std::int64_t twice_read;                     // bytes of operands given more than once: kernels count each occurrence
+  std::int64_t end;                            // end of its addresses in the arena
   OpTime* time;                                // of its op
-  std::optional<CollectiveKernel> collective;  // runs in place of `kernel`
+  std::optional<CollectiveKernel> collective;  // replaces `kernel`
   std::optional<TransferKernel> transfer;      // likewise
-  cpu::KernelReport moves;                     // by the collective
+  cpu::KernelReport moves;                     // of the collective
   bool begins = false;                         // the collective ends later
-  int after = -1;                              // of the call's steps: the collective that must have ended before
+  int after = -1;                              // index of the step of a collective that must have ended before
 };
 
 // Half a millisecond or more.
@@ -52,13 +51,13 @@ bool is_long(const Work& work) { return work.flops > 50'000'000 || work.read + w
 class CpuCall : public Call {
  public:
   std::vector<Step> steps;
-  bool is_long = false;  // enough to hold its caller to a core
-  bool begins = false;   // some step does
+  bool is_long = false;  // long enough to pin the calling thread to a core
+  bool begins = false;   // some step begins a collective
   KernelObserver* observer = nullptr;
-  std::vector<SeenKernel> seen;  // per step, for the observer
+  std::vector<ObservedKernel> seen;  // per step, for the observer
 };
 
-// Each node of a graph and of its regions that runs as a kernel of its own.
+// Visits each node of a graph and of its regions that has its own kernel.
 template <typename Visit>
 void for_each_kernel(const Graph& graph, const Visit& visit) {
   std::vector<const Graph*> stack{&graph};
@@ -76,12 +75,12 @@ void for_each_kernel(const Graph& graph, const Visit& visit) {
   }
 }
 
-class CpuDevice : public Device {
+class CpuDevice : public HostDevice {
  public:
   CpuDevice(const CpuOptions& options, cpu::Isa isa, int threads)
       : kernels_(cpu::kernels_of(isa)),
         contractions_(kernels_, threads, options.exact),
-        shared_{kernels_, contractions_, threads},
+        shared_{kernels_, contractions_, threads, cpu::best_int8_unit(isa)},
         isa_name_(cpu::name_of(isa)),
         count_(options.count),
         cores_(threads) {
@@ -94,11 +93,9 @@ class CpuDevice : public Device {
     target_.library_products = cpu::Contractions::library_products(options.exact);
     target_.fusion.chains = options.chains;
     target_.fusion.max_operands = 12;
-    target_.fusion.max_steps = 24;  // with the operands no more than a chain has registers
+    target_.fusion.max_steps = 24;  // so that operands fit in a chain's registers too
     target_.threads = threads;
   }
-
-  const Target& target() const override { return target_; }
 
   Bytes workspace(const Graph& graph, const GraphNode& node) const override {
     if (is_collective(node)) return collective_workspace(collective_call(graph, node));
@@ -106,17 +103,6 @@ class CpuDevice : public Device {
     const cpu::NodeInfo info{graph, node};
     if (entry == nullptr || entry->workspace == nullptr || !unknown_type(info).empty()) return Bytes(0);
     return Bytes(entry->workspace(info, shared_));
-  }
-
-  Result<std::unique_ptr<Memory>> allocate(Bytes bytes) override { return allocate_arena(bytes); }
-
-  DeviceEvent copy_in(Memory& memory, const SlotAddress& to, std::span<const std::byte> from) override {
-    if (!from.empty()) std::memcpy(memory.host() + to.offset, from.data(), from.size());
-    return {};
-  }
-  DeviceEvent copy_out(Memory& memory, const SlotAddress& from, std::span<std::byte> into) override {
-    if (!into.empty()) std::memcpy(into.data(), memory.host() + from.offset, into.size());
-    return {};
   }
 
   Result<std::unique_ptr<Executable>> compile(const Function& function) override {
@@ -169,7 +155,7 @@ class CpuDevice : public Device {
         CollectiveKernel kernel = TRY(CollectiveKernel::make(communicator_, call, memory.host()));
         Step step{{}, 0, call.end(), &time, std::move(kernel), {}, {}, false, -1};
         step.begins =
-            call.begins && observer_ == nullptr && step.collective->sends();  // who watches sees whole results
+            call.begins && observer_ == nullptr && step.collective->sends();  // an observer sees complete results
         list->begins |= step.begins;
         step.moves.bytes_read = info.operand(0).bytes().count();
         step.moves.bytes_written = info.result(0).bytes().count();
@@ -196,14 +182,6 @@ class CpuDevice : public Device {
     const cpu::HeldToCores held(cores_, list.is_long);
     Status done = count_ ? run_counted(list, counters) : run_plain(list, counters);
     return done.ok() ? DeviceEvent() : DeviceEvent::failed(std::move(done).error());
-  }
-
-  void connect(Communicator* communicator) override { communicator_ = communicator; }
-  Status finish_transfers() override { return communicator_ == nullptr ? Status() : communicator_->finish_transfers(); }
-
-  bool observe(KernelObserver* observer) override {
-    observer_ = observer;
-    return true;
   }
 
   std::vector<OpTime> op_times(const Executable& executable) const override {
@@ -254,7 +232,7 @@ class CpuDevice : public Device {
       step.time->time += Seconds(std::chrono::duration<double>(now - began).count());
       began = now;
     };
-    const Step* underway = nullptr;  // whose op the time of moving on, and of waiting, is
+    const Step* underway = nullptr;  // its op is charged with the time of progress and of waiting
     for (std::size_t i = 0; i < list.steps.size(); ++i) {
       const Step& step = list.steps[i];
       if (step.after >= 0) {
@@ -297,7 +275,10 @@ class CpuDevice : public Device {
   }
 
   static std::string unknown_type(const cpu::NodeInfo& info) {
-    const auto check = [](const Type& type) {
+    const cpu::KernelEntry* entry = cpu::entry_of(info.node.op->name);
+    const bool takes_i8 = entry != nullptr && entry->takes_i8;
+    const auto check = [takes_i8](const Type& type) {
+      if (takes_i8 && type.dtype == DType::i8) return std::string();
       return cpu::elem_of(type.dtype) ? std::string() : fmt::format("{} has no kernels here", name_of(type.dtype));
     };
     for (int i = 0; i < info.num_operands(); ++i) {
@@ -332,13 +313,10 @@ class CpuDevice : public Device {
     return bytes;
   }
 
-  Target target_;
-  KernelObserver* observer_ = nullptr;
-  Communicator* communicator_ = nullptr;
   const cpu::Kernels& kernels_;
   cpu::Contractions contractions_;
   mutable cpu::Shared shared_;
-  const char* isa_name_;  // what our own kernels are compiled for
+  const char* isa_name_;  // of our own kernels
   const bool count_;
   const cpu::TeamCores cores_;
   std::map<std::string, std::map<std::string, int>> used_;  // kernel → op → nodes

@@ -9,7 +9,7 @@
 namespace systole {
 namespace {
 
-// The widest of our kernels that a machine has whose oneDNN has these instructions.
+// The widest of our kernels on a machine whose oneDNN has these instructions.
 cpu::Isa kernels_beside(cpu::DnnlIsa products) {
   return products >= cpu::DnnlIsa::avx512 ? cpu::Isa::avx512 : cpu::Isa::avx2;
 }
@@ -20,7 +20,7 @@ Error unknown(std::string_view text) {
                           fmt::join(cpu::dnnl_isa_names(), ", ")));
 }
 
-// Of our kernels; -1: as the machine has it.
+// The pinned kernels; -1: not pinned.
 std::atomic<int>& pinned_kernels() {
   static std::atomic<int> pinned = -1;
   return pinned;

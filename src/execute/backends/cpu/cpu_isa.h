@@ -1,7 +1,7 @@
 #pragma once
-// The instruction sets that the bits of this backend's results depend on: of our kernels, and of oneDNN's products. A
-// process may be held to fewer than its machine has, and then computes what a lesser machine does: so a run that was
-// begun there goes on to the same bits (docs/concepts/exact.md).
+// The instruction sets that determine the bits of this backend's results: of our kernels, and of oneDNN's products. A
+// process may be pinned to fewer than its machine has, and then gives the results of a lesser machine, so that a run
+// resumes with the same bits (docs/concepts/exact.md).
 
 #include <string>
 #include <string_view>
@@ -19,24 +19,24 @@ struct CpuIsa {
 
 std::string to_string(const CpuIsa& isa);  // "avx512/avx512-bf16"
 
-// As to_string writes it, or one word for both: "avx512-bf16", "avx512_core_bf16". Errors: invalid, naming the words.
+// As written by to_string, or one word for both: "avx512-bf16", "avx512_core_bf16". Errors: invalid, naming the words.
 Result<CpuIsa> parse_cpu_isa(std::string_view text);
 
-// Of the devices of this process for which nothing else is asked.
+// The default of this process's devices.
 CpuIsa cpu_isa();
 
-// Whether this machine can compute with it.
+// Whether this machine supports it.
 bool has_cpu_isa(const CpuIsa& isa);
 
-// Holds this process to `isa`. Call it before its first device is made. Errors: unsupported, where this machine lacks
-// it; invalid, where its devices compute with another already.
+// Pins this process to `isa`. Call it before the first device is made. Errors: unsupported (this machine lacks it);
+// invalid (devices already use another).
 Status pin_cpu_isa(const CpuIsa& isa);
 
-// Whether pin_cpu_isa has held it.
+// Whether pin_cpu_isa was called.
 bool cpu_is_pinned();
 
-// All that a device's bits depend on besides its Program and, unless it is exact, its threads: "avx512, oneDNN 2.6.3
-// avx512-bf16". Of another set than this process's: what it would be on this machine.
+// Everything that determines a device's bits besides its Program and, unless exact, its threads: "avx512, oneDNN 2.6.3
+// avx512-bf16". For an `isa` other than this process's: what it would be on this machine.
 std::string cpu_numerics(const CpuIsa& isa);
 
 }  // namespace systole

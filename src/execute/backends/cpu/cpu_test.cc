@@ -11,10 +11,10 @@
 #include <cstring>
 #include <set>
 
-#include "describe/graph/ops/ops.h"
-#include "describe/graph/ops/testing/list.h"
-#include "describe/graph/partition/training.h"
-#include "describe/graph/work.h"
+#include "describe/ir/work.h"
+#include "describe/ops/ops.h"
+#include "describe/ops/testing/list.h"
+#include "describe/partition/training.h"
 #include "execute/backends/cpu/dnnl_library.h"
 #include "execute/backends/cpu/node_call.h"
 #include "execute/backends/reference/reference.h"
@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kGuard = 64;
 constexpr std::byte kMark{0xA5};
 
-// A tensor between guards, aligned as in an arena.
+// A tensor between guard zones, aligned as in an arena.
 struct Guarded {
   std::vector<std::byte> bytes;
   std::size_t at, size;
@@ -48,9 +48,11 @@ struct Guarded {
 class Lab {
  public:
   Lab(cpu::Isa isa, int threads)
-      : kernels_(cpu::kernels_of(isa)), contractions_(kernels_, threads), shared_{kernels_, contractions_, threads} {}
+      : kernels_(cpu::kernels_of(isa)),
+        contractions_(kernels_, threads),
+        shared_{kernels_, contractions_, threads, cpu::best_int8_unit(isa)} {}
 
-  // Why the case cannot run here; empty: it can, and was held against the reference.
+  // The reason if the case cannot run here; empty: it ran and was compared with the reference.
   std::string check(const OpCase& c) {
     const std::vector<HostTensor> operands = fill_operands(c);
     Graph graph("case");
@@ -64,6 +66,7 @@ class Lab {
     const cpu::KernelEntry* entry = cpu::entry_of(c.op);
     if (entry == nullptr) return "no kernel";
     for (int v = 0; v < graph.num_values(); ++v) {
+      if (entry->takes_i8 && graph.type(ValueId{v}).dtype == DType::i8) continue;
       if (!cpu::elem_of(graph.type(ValueId{v}).dtype)) return "a type without kernels";
     }
     if (std::string reason = entry->refuses(info, shared_); !reason.empty()) return reason;
@@ -104,8 +107,8 @@ class Lab {
       EXPECT_TRUE(made[r].intact()) << c.describe() << " result " << r;
       HostTensor got(want[r].dtype(), want[r].shape());
       std::copy_n(made[r].data(), got.bytes().size(), got.bytes().begin());
-      EXPECT_EQ(difference(got, want[r], tolerance_of(c, want[r].dtype(), DType::f32)), "")
-          << c.describe() << " result " << r;
+      const double tolerance = entry.takes_i8 ? 0 : tolerance_of(c, want[r].dtype(), DType::f32);
+      EXPECT_EQ(difference(got, want[r], tolerance), "") << c.describe() << " result " << r;
     }
   }
 
@@ -139,7 +142,7 @@ TEST(Cpu, every_case_of_every_op_is_the_reference) {
   }
 }
 
-// Two layers with a norm, an attention and a loss: enough to meet most kernels in one Program.
+// Two layers with a norm, an attention and a loss: covers most kernels in one Program.
 Graph small_loss() {
   Graph g("small");
   const std::int64_t b = 3, t = 20, e = 24, h = 2, d = 12, v = 40;
@@ -226,7 +229,7 @@ TEST(CpuDevice, trains_as_the_reference_does) {
     auto device = cpu_device(2);
     const Outcome want = train(*reference, precision, 4), got = train(*device, precision, 4);
     const double tolerance =
-        precision.compute == DType::f32 ? 1e-4 : 0.03;  // four steps of adamw, whose first ones are signs
+        precision.compute == DType::f32 ? 1e-4 : 0.03;  // four steps of adamw; the first ones are signs
     EXPECT_NEAR(got.loss, want.loss, tolerance * want.loss);
     ASSERT_EQ(got.parameters.size(), want.parameters.size());
     for (std::size_t p = 0; p < want.parameters.size(); ++p) {

@@ -1,5 +1,5 @@
-// The functions of oneDNN that its C++ header calls for us, each a step into the loaded library: the linker finds them
-// here and never asks for libdnnl.so. One that is missing fails the link, or, missing in the library, load_dnnl().
+// Stubs for the oneDNN functions that its C++ header calls; each jumps into the loaded library, so that the linker does
+// not need libdnnl.so. A missing stub fails at link time, a function missing in the library fails in load_dnnl().
 
 #include "execute/backends/cpu/dnnl_library.h"
 
@@ -67,12 +67,12 @@ Entries& entries() {
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)
 constexpr const char* kSoname = "libdnnl.so." TEXT(DNNL_VERSION_MAJOR);
-constexpr LateLibrary::Wanted kOneDnn{kSoname, "libdnnl" TEXT(DNNL_VERSION_MAJOR),
-                                      "the cpu backend multiplies with oneDNN"};
+constexpr LateLibrary::Requirement kOneDnn{kSoname, "libdnnl" TEXT(DNNL_VERSION_MAJOR),
+                                           "the cpu backend multiplies with oneDNN"};
 
 struct IsaWords {
   DnnlIsa isa;
-  const char *name, *dnnl;  // ours, and oneDNN's
+  const char *name, *dnnl;  // our name, and oneDNN's
   dnnl_cpu_isa_t constant;
 };
 
@@ -95,7 +95,7 @@ DnnlIsa isa_of(dnnl_cpu_isa_t isa) {
   return found != std::end(kIsas) ? found->isa : DnnlIsa::other;
 }
 
-// What this process was held to, and what it was once told that oneDNN uses: from then on it is that.
+// The pinned instruction set, and the one that dnnl_isa() has returned: from then on it is fixed.
 struct Held {
   std::mutex mutex;
   std::optional<DnnlIsa> pinned, settled;
@@ -132,7 +132,7 @@ Status load(Entries& to) {
   return {};
 }
 
-// Tiles need the kernel's leave, asked for once by the process.
+// AMX tiles need the kernel's permission, requested once per process.
 bool tiles_allowed() {
   constexpr long kGetPermission = 0x1022, kAskPermission = 0x1023, kTileData = 18;
   unsigned long allowed = 0;
@@ -241,7 +241,7 @@ Status load_dnnl() {
 
 }  // namespace systole::cpu
 
-// REQUIRES: load_dnnl() was ok; whoever makes a product has asked.
+// REQUIRES: load_dnnl() succeeded; the code that makes a product checks it.
 #define CALL(name, ...) return systole::cpu::entries().name(__VA_ARGS__)
 
 extern "C" {

@@ -1,8 +1,8 @@
 #pragma once
-// oneDNN, found when the first product is made: its 39 MB are mapped by who multiplies, not by who plans. The build
-// takes its headers alone, and dnnl_library.cc stands in for its functions. What a plan needs to know of it before (its
-// version and the instructions it will use) is told by the headers and by this machine, and held against the library
-// when that is loaded. Needs no oneDNN header.
+// Loads oneDNN at the first product: its 39 MB are mapped only by processes that multiply, not by those that plan. The
+// build uses its headers only; dnnl_library.cc has stubs for its functions. A plan needs its version and instruction
+// set: these come from the headers and this machine, and are checked when the library is loaded. This header needs no
+// oneDNN header.
 
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace systole::cpu {
 
-// In the order of what oneDNN prefers.
+// In oneDNN's order of preference.
 enum class DnnlIsa : std::uint8_t { other, avx2, avx2_vnni, avx512, avx512_vnni, avx512_bf16, amx };
 
 const char* name_of(DnnlIsa isa);
@@ -22,24 +22,24 @@ const char* name_of(DnnlIsa isa);
 std::optional<DnnlIsa> dnnl_isa_named(std::string_view word);
 std::vector<std::string> dnnl_isa_names();
 
-// What oneDNN uses in this process: all that this machine has, or less if it is pinned; else ONEDNN_MAX_CPU_ISA lowers
-// it, as oneDNN has it. The same at every call. Thread safety: any thread, here and below.
+// The instruction set that oneDNN uses in this process: the best of this machine, or less if pinned; otherwise
+// ONEDNN_MAX_CPU_ISA lowers it, as in oneDNN. The same in every call. Thread-safe, like the functions below.
 DnnlIsa dnnl_isa();
 
 bool machine_has(DnnlIsa isa);
 
-// Holds oneDNN to `isa` in this process. REQUIRES: machine_has(isa). Errors: invalid, when dnnl_isa() was another
-// already.
+// Pins oneDNN to `isa` in this process. REQUIRES: machine_has(isa). Errors: invalid (dnnl_isa() has already returned
+// another).
 Status pin_dnnl_isa(DnnlIsa isa);
 
-// The best of a machine's that `most` allows. AVX2's VNNI is no part of AVX-512: `avx2_vnni` says if the machine has
-// it.
+// The best of a machine's instruction sets that `most` allows. AVX2's VNNI is not part of AVX-512: `avx2_vnni` says
+// whether the machine has it.
 DnnlIsa lowered(DnnlIsa machine, bool avx2_vnni, DnnlIsa most);
 
 // "oneDNN 2.6.3 avx512-bf16"
 std::string dnnl_name(DnnlIsa isa = dnnl_isa());
 
-// Loads it, once. Errors: unsupported, where it is not installed or is not what dnnl_name says: numbers would change.
+// Loads it once. Errors: unsupported (not installed, or not what dnnl_name says: results would change).
 Status load_dnnl();
 
 }  // namespace systole::cpu

@@ -1,4 +1,4 @@
-// Elementwise ops and fused chains of them: one kernel, chain.
+// Elementwise ops and fused chains of them: all by one kernel, chain.
 
 #include "execute/backends/cpu/chain_program.h"
 

@@ -1,4 +1,4 @@
-// Tables of rows, one or a batch of them, tokens' experts, positions, random bits and optimizers.
+// Row lookups, single and batched, expert routing, rotary positions, random bits and optimizers.
 
 #include "execute/backends/cpu/node_call.h"
 
@@ -25,7 +25,7 @@ BoundKernel bind_embedding_grad(const NodeInfo& info, const Places& places, Shar
                                 shared.threads});
 }
 
-// One kernel call a batch entry, one after the other.
+// One kernel call per batch entry, in sequence.
 template <typename Args>
 BoundKernel call_each(KernelReport (*kernel)(const Args&), const Args& first, std::int64_t batches,
                       void (*next)(Args&)) {
@@ -43,7 +43,7 @@ BoundKernel call_each(KernelReport (*kernel)(const Args&), const Args& first, st
   };
 }
 
-// Entries of x[B…, n, e].
+// Number of batch entries of x[B…, n, e].
 std::int64_t batches_of(const Type& x) { return num_elements(Shape(x.shape.begin(), x.shape.end() - 2)); }
 
 BoundKernel bind_gather_rows(const NodeInfo& info, const Places& places, Shared& shared) {

@@ -72,7 +72,7 @@ BoundKernel bind_slice(const NodeInfo& info, const Places& places, Shared& share
   return bind_copy(places, args, offset_of(info.attrs().get_ints("start"), own), shared);
 }
 
-// Several kernels as one.
+// Combines several kernels into one.
 BoundKernel all_of(std::vector<BoundKernel> parts) {
   return [parts = std::move(parts)] {
     KernelReport sum{};
@@ -101,7 +101,7 @@ BoundKernel bind_concatenate(const NodeInfo& info, const Places& places, Shared&
   return all_of(std::move(parts));
 }
 
-// The whole result is filled, then the operand is laid into it: written once for the count.
+// Fills the whole result, then copies the operand into it; counts the bytes as written once.
 BoundKernel bind_pad(const NodeInfo& info, const Places& places, Shared& shared) {
   const Type &x = info.operand(0), &y = info.result(0);
   std::byte bits[8] = {};
@@ -120,7 +120,7 @@ BoundKernel bind_pad(const NodeInfo& info, const Places& places, Shared& shared)
   };
 }
 
-std::int64_t row_elements(const Type& type) {  // behind the two outermost dims
+std::int64_t row_elements(const Type& type) {  // without the two outermost dims
   return num_elements(Shape(type.shape.begin() + 2, type.shape.end()));
 }
 
@@ -144,7 +144,7 @@ BoundKernel bind_take_part(const NodeInfo& info, const Places& places, Shared& s
     KernelReport report;
     if (*index < 0 || *index >= parts) {
       report = kernels.fill(zeros);
-      report.bytes_read = report.bytes_written;  // as planned: a part of x, which is not there
+      report.bytes_read = report.bytes_written;  // as planned: the part of x that is missing here
     } else {
       CopyArgs part = copy;
       part.src = static_cast<const std::byte*>(copy.src) + *index * step;
@@ -163,6 +163,15 @@ BoundKernel bind_cache_write(const NodeInfo& info, const Places& places, Shared&
                              info.operand(1).size(1), row_elements(cache), shared.threads});
 }
 
+BoundKernel bind_page_write(const NodeInfo& info, const Places& places, Shared& shared) {
+  const Type &pages = info.operand(0), &rows = info.operand(1);
+  return call(shared.kernels.page_write,
+              PageWriteArgs{places.operand(0), places.result(0), places.operand(1), places.operand<std::int32_t>(2),
+                            places.operand<std::int32_t>(3), static_cast<int>(size_of(pages.dtype)), pages.size(0),
+                            pages.size(1), rows.size(0), rows.size(1), info.operand(2).size(1), row_elements(pages),
+                            shared.threads});
+}
+
 constexpr KernelEntry kEntries[] = {{"copy", refuses, nullptr, bind_same, "copy"},
                                     {"transpose", refuses, nullptr, bind_transpose, "copy"},
                                     {"broadcast", refuses, nullptr, bind_broadcast, "copy"},
@@ -171,7 +180,8 @@ constexpr KernelEntry kEntries[] = {{"copy", refuses, nullptr, bind_same, "copy"
                                     {"pad", refuses, nullptr, bind_pad, "fill, copy"},
                                     {"take_row", refuses, nullptr, bind_take_row, "take_row"},
                                     {"take_part", refuses, nullptr, bind_take_part, "copy"},
-                                    {"cache_write", refuses, nullptr, bind_cache_write, "cache_write"}};
+                                    {"cache_write", refuses, nullptr, bind_cache_write, "cache_write"},
+                                    {"page_write", refuses, nullptr, bind_page_write, "page_write"}};
 
 }  // namespace
 

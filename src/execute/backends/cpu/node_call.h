@@ -1,13 +1,13 @@
 #pragma once
-// What the table op → kernel works with: a node with its types, its addresses once they are known, and what kernels of
-// one device share.
+// The interface of the table op → kernel: a node with its types, its addresses once known, and the state that kernels
+// of one device share.
 
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "describe/graph/op.h"
+#include "describe/ir/op.h"
 #include "execute/backends/cpu/contract.h"
 #include "execute/backends/cpu/kernels/kernels.h"
 
@@ -42,31 +42,33 @@ struct Shared {
   const Kernels& kernels;
   Contractions& contractions;
   int threads;
+  Int8Unit int8_unit = Int8Unit::pairs;
 };
 
-// How one op is run. `refuses` gives the reason why this node cannot be run here, empty when it can; `workspace` its
-// scratch in bytes (null: none); `bind` the kernel with its arguments.
+// How one op runs. `refuses`: the reason if this node cannot run here; else empty. `workspace`: its scratch in bytes
+// (null: none). `bind`: the kernel with its arguments.
 struct KernelEntry {
   const char* op;
   std::string (*refuses)(const NodeInfo&, Shared&);
   std::int64_t (*workspace)(const NodeInfo&, Shared&);
   BoundKernel (*bind)(const NodeInfo&, const Places&, Shared&);
-  const char* kernel;  // what serves it, for people
+  const char* kernel;     // display name of the kernel
+  bool takes_i8 = false;  // operands of type i8, beside the types of Elem
 };
 
-// The families, joined by entry_of in table.cc.
+// The families of ops; entry_of in table.cc searches all.
 std::span<const KernelEntry> elementwise_entries();
 std::span<const KernelEntry> movement_entries();
 std::span<const KernelEntry> row_entries();          // softmax, losses, norms, reductions
-std::span<const KernelEntry> contraction_entries();  // contract, attention
+std::span<const KernelEntry> contraction_entries();  // contract, contract_int8, attention
 std::span<const KernelEntry> lookup_entries();       // embedding, rotary, random bits, optimizers
 
 const KernelEntry* entry_of(std::string_view op);
 std::vector<const KernelEntry*> all_entries();
 
-// The kernels' element types; nothing for a type that cpu does not run.
+// The kernels' element type; nothing for a type that cpu does not support.
 std::optional<Elem> elem_of(DType dtype);
-// REQUIRES: a type that cpu runs.
+// REQUIRES: a type that cpu supports.
 Elem elem(const Type& type);
 
 template <typename Args>
@@ -74,7 +76,7 @@ BoundKernel call(KernelReport (*kernel)(const Args&), const Args& args) {
   return [kernel, args] { return kernel(args); };
 }
 
-// No reason to refuse.
+// Accepts every node.
 inline std::string accepts(const NodeInfo&, Shared&) { return {}; }
 
 }  // namespace systole::cpu

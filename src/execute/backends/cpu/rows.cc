@@ -54,7 +54,7 @@ BoundKernel bind_layer_norm(const NodeInfo& info, const Places& places, Shared& 
                             elem(info.operand(1)), r.rows, r.n, info.attrs().get_double("eps"), shared.threads});
 }
 
-// Gradients of vectors that a norm's gradient has besides dx.
+// The number of vector gradients of a norm, besides dx.
 int num_vectors(const NodeInfo& info) { return info.num_results() - 1; }
 std::int64_t norm_grad_scratch(const NodeInfo& info, Shared&) {
   const Rows r = rows_of(info.operand(0));
@@ -107,7 +107,7 @@ BoundKernel bind_reduce(const NodeInfo& info, const Places& places, Shared& shar
   return call(shared.kernels.reduce, args);
 }
 
-// Each block by itself, by one thread, so that a sum's bits depend on its elements alone.
+// Each block is summed by one thread, so that a sum's bits depend on its elements alone.
 KernelReport squares_of_blocks(const Kernels& kernels, const ReduceArgs& like, std::int64_t n, std::int64_t block,
                                std::int64_t layers) {
   struct Blocks {

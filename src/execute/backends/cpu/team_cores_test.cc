@@ -1,4 +1,4 @@
-// What the system says of the cores of this process's threads while the device runs kernels, and after.
+// The cores of this process's threads, as the system reports them, while the device runs kernels and afterwards.
 
 #include <dirent.h>
 #include <gtest/gtest.h>
@@ -10,15 +10,15 @@
 #include <mutex>
 #include <thread>
 
-#include "describe/graph/ops/ops.h"
-#include "describe/graph/partition/builder.h"
+#include "describe/ops/ops.h"
+#include "describe/partition/builder.h"
 #include "execute/backends/cpu/cpu.h"
 #include "execute/runtime/executor.h"
 
 namespace systole {
 namespace {
 
-// By thread: "0-1", "1".
+// Per thread: "0-1", "1".
 std::map<std::string, std::string> cores_of_threads() {
   std::map<std::string, std::string> cores;
   DIR* tasks = opendir("/proc/self/task");
@@ -36,8 +36,8 @@ std::map<std::string, std::string> cores_of_threads() {
 
 class Seen : public KernelObserver {
  public:
-  void before(const SeenKernel&) override {}
-  Status after(const SeenKernel&) override {
+  void before(const ObservedKernel&) override {}
+  Status after(const ObservedKernel&) override {
     cores = cores_of_threads();
     return {};
   }
@@ -68,7 +68,7 @@ TEST(TeamOnCores, by_what_the_system_says_of_all_threads) {
   if (num_cores < 2) GTEST_SKIP() << "needs two cores";
   for (const char* name : {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"}) unsetenv(name);
   const std::string all = cores_of_threads().at(std::to_string(getpid()));
-  // Threads of another kind, from before the team is made and after.
+  // Other threads, created before the team and after it.
   std::mutex mutex;
   std::condition_variable changed;
   bool done = false;

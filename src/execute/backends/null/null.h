@@ -1,6 +1,6 @@
 #pragma once
-// The device that runs any Program and computes nothing: for planning, for walking schedules, for tests without a
-// machine. It takes any Target and allocates no memory; what is read from it is zeros.
+// A device that runs any Program and computes nothing: for planning, for walking schedules, and for tests without an
+// accelerator. It accepts any Target and allocates no memory; reads return zeros.
 
 #include <memory>
 

@@ -1,10 +1,9 @@
 #include "execute/backends/reference/reference.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
-#include "describe/graph/op.h"
+#include "describe/ir/op.h"
 #include "execute/runtime/arena_memory.h"
 #include "execute/runtime/collective_kernel.h"
 #include "execute/runtime/flatten.h"
@@ -18,27 +17,27 @@ class ReferenceExecutable : public Executable {
   const Function& function;
 };
 
-// A node with its views, made once.
+// A node with its tensor views, made once.
 struct Step {
   const GraphNode* node;
   std::vector<TensorView> operands, results;
   std::int64_t bytes_read, bytes_written;
-  std::int64_t end;  // of the places it was given
+  std::int64_t end;  // end of its addresses in the arena
   std::optional<CollectiveKernel> collective;
   std::optional<TransferKernel> transfer;
   bool begins = false;  // the collective ends later
-  int after = -1;       // of the call's steps: the collective that must have ended before
+  int after = -1;       // index of the step of a collective that must have ended before
 };
 
 class ReferenceCallList : public Call {
  public:
   std::vector<Step> steps;
-  bool begins = false;  // some step does
+  bool begins = false;  // some step begins a collective
   KernelObserver* observer = nullptr;
-  std::vector<SeenKernel> seen;  // per step, for the observer
+  std::vector<ObservedKernel> seen;  // per step, for the observer
 };
 
-// The bytes of distinct operands: by address, as the law counts them.
+// The bytes of distinct operands, by address, as KernelReport counts them.
 std::int64_t distinct_bytes(const std::vector<TensorView>& views) {
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < views.size(); ++i) {
@@ -49,7 +48,7 @@ std::int64_t distinct_bytes(const std::vector<TensorView>& views) {
   return bytes;
 }
 
-class ReferenceDevice : public Device {
+class ReferenceDevice : public HostDevice {
  public:
   ReferenceDevice(bool chains, Bytes memory_limit) {
     target_.name = "reference";
@@ -59,19 +58,8 @@ class ReferenceDevice : public Device {
     for (int d = 0; d < kNumDTypes; ++d) target_.dtypes.push_back(static_cast<DType>(d));
   }
 
-  const Target& target() const override { return target_; }
   Bytes workspace(const Graph& graph, const GraphNode& node) const override {
     return is_collective(node) ? collective_workspace(collective_call(graph, node)) : Bytes(0);
-  }
-  Result<std::unique_ptr<Memory>> allocate(Bytes bytes) override { return allocate_arena(bytes); }
-
-  DeviceEvent copy_in(Memory& memory, const SlotAddress& to, std::span<const std::byte> from) override {
-    if (!from.empty()) std::memcpy(memory.host() + to.offset, from.data(), from.size());
-    return {};
-  }
-  DeviceEvent copy_out(Memory& memory, const SlotAddress& from, std::span<std::byte> into) override {
-    if (!into.empty()) std::memcpy(into.data(), memory.host() + from.offset, into.size());
-    return {};
   }
 
   Result<std::unique_ptr<Executable>> compile(const Function& function) override {
@@ -92,7 +80,7 @@ class ReferenceDevice : public Device {
       for (std::size_t i = 0; i < call.results.size(); ++i)
         step.results.push_back(view(call.node->results[i], call.results[i]));
       if (observer_ != nullptr) {
-        SeenKernel seen{call.graph, call.node, call.layers, {}, {}};
+        ObservedKernel seen{call.graph, call.node, call.layers, {}, {}};
         for (const TensorView& each : step.operands) seen.operands.push_back(each.data);
         for (const TensorView& each : step.results) seen.results.push_back(each.data);
         list->seen.push_back(std::move(seen));
@@ -107,7 +95,7 @@ class ReferenceDevice : public Device {
       if (is_collective(*call.node)) {
         step.collective = TRY(CollectiveKernel::make(communicator_, call, memory.host()));
         step.begins =
-            call.begins && observer_ == nullptr && step.collective->sends();  // who watches sees whole results
+            call.begins && observer_ == nullptr && step.collective->sends();  // an observer sees complete results
         list->begins |= step.begins;
       }
       list->steps.push_back(std::move(step));
@@ -118,14 +106,6 @@ class ReferenceDevice : public Device {
   DeviceEvent run(Call& call, WorkCounters& counters) override {
     Status done = play(static_cast<ReferenceCallList&>(call), counters);
     return done.ok() ? DeviceEvent() : DeviceEvent::failed(std::move(done).error());
-  }
-
-  void connect(Communicator* communicator) override { communicator_ = communicator; }
-  Status finish_transfers() override { return communicator_ == nullptr ? Status() : communicator_->finish_transfers(); }
-
-  bool observe(KernelObserver* observer) override {
-    observer_ = observer;
-    return true;
   }
 
   std::vector<std::string> kernels_used() const override { return {"every op: reference"}; }
@@ -157,10 +137,6 @@ class ReferenceDevice : public Device {
     }
     return list.begins ? communicator_->finish(nullptr, counters) : Status();
   }
-
-  Target target_;
-  KernelObserver* observer_ = nullptr;
-  Communicator* communicator_ = nullptr;
 };
 
 }  // namespace

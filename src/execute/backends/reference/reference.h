@@ -1,6 +1,6 @@
 #pragma once
-// The slow twin of every fast backend: runs each node through its op's `reference` facet, on the arena that the Program
-// planned, with scalars that count every operation. Any type, one thread, no tricks.
+// The slow reference for every fast backend: runs each node by its op's `reference` facet, on the Program's planned
+// arena, with scalars that count every operation. All types, one thread, no optimizations.
 
 #include <memory>
 
@@ -8,7 +8,7 @@
 
 namespace systole {
 
-// Fuses as cpu does when `chains` is set, so that the two can run the same Program.
+// If `chains` is set, fuses as cpu does, so that both can run the same Program.
 std::unique_ptr<Device> make_reference_device(bool chains = true, Bytes memory_limit = Bytes(0));
 
 }  // namespace systole

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "describe/graph/ops/ops.h"
-#include "describe/graph/partition/training.h"
+#include "describe/ops/ops.h"
+#include "describe/partition/training.h"
 #include "execute/runtime/executor.h"
 #include "execute/runtime/initialize.h"
 
@@ -65,7 +65,7 @@ TEST(Reference, a_step_of_sgd_is_what_one_computes_by_hand) {
   EXPECT_EQ(get("skipped")[0], 0);
   EXPECT_EQ(get("updates")[0], 1);
 
-  // A gradient that is not finite changes nothing and is counted.
+  // A gradient that is not finite changes nothing, and is counted.
   put("x", {1, 2, 3, 0, INFINITY, 0, -1, 0, 2, 1, 1, 1});
   ASSERT_TRUE(executor->run(program.schedule_named("train")).ok());
   EXPECT_EQ(get("w"), after);

@@ -14,7 +14,7 @@ struct XlaExecutable : Executable {
   std::string name;
   pjrt::LoadedExecutable program;
   int devices = 1;
-  std::vector<std::size_t> inputs;  // per argument: which input of the function it is
+  std::vector<std::size_t> inputs;  // per argument: index of the function's input
   std::vector<bool> donated;        // per argument
 };
 
@@ -22,7 +22,7 @@ struct XlaCall : Call {
   const XlaExecutable* executable = nullptr;
   XlaMemory* memory = nullptr;
   std::vector<SlotAddress> inputs, outputs;                 // inputs: per argument
-  std::vector<std::vector<const pjrt::Buffer*>> arguments;  // of this device; its places are used again and again
+  std::vector<std::vector<const pjrt::Buffer*>> arguments;  // of this device; reused by each call
 };
 
 class PendingEvent : public DeviceEvent::Pending {
@@ -36,7 +36,7 @@ class PendingEvent : public DeviceEvent::Pending {
 
 DeviceEvent pending(pjrt::Event event) { return DeviceEvent(std::make_shared<PendingEvent>(std::move(event))); }
 
-// What a function takes, for telling what is another when it is compiled anew.
+// The inputs of a function, to explain a later recompilation.
 std::vector<std::pair<std::string, Type>> inputs_of(const Function& function) {
   std::vector<std::pair<std::string, Type>> inputs;
   for (const GraphInput& input : function.graph.inputs())
@@ -69,7 +69,7 @@ class Xla : public XlaDevice {
     target_.kind = "xla";
     target_.whole_steps = true;
     target_.dtypes = {DType::f32, DType::bf16, DType::f16};
-    // Not every plugin counts its memory.
+    // Some plugins do not report memory.
     if (const Result<pjrt::DeviceMemoryStats> memory = client_->client().memory(number); memory.ok() && memory->limit)
       target_.memory_limit = *memory->limit;
   }
@@ -146,7 +146,7 @@ class Xla : public XlaDevice {
     }
     Result<pjrt::DeviceRun> run = launched(call);
     if (!run.ok()) return DeviceEvent::failed(std::move(run).error());
-    // What was donated is gone, wherever its place went.
+    // Donated inputs are gone, whether or not their slots are reused.
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
       if (call.executable->donated[i]) call.memory->remove(call.inputs[i]);
     }
@@ -189,7 +189,7 @@ class Xla : public XlaDevice {
     executable->name = function.name;
     executable->devices = module.devices;
     executable->donated = std::move(module.donated);
-    // A device knows its coordinates without being told: they are no arguments.
+    // A device knows its coordinates: they are not passed as arguments.
     for (std::size_t i = 0; i < function.graph.inputs().size(); ++i) {
       const std::size_t next = executable->inputs.size();
       if (next < module.arguments.size() && module.arguments[next].name == function.graph.inputs()[i].name)
@@ -224,7 +224,7 @@ class Xla : public XlaDevice {
   Communicator* ranks_ = nullptr;
   bool ran_ = false;
   std::vector<XlaCompiled> compiled_;
-  std::map<std::string, std::vector<std::pair<std::string, Type>>> known_;  // of functions that were compiled
+  std::map<std::string, std::vector<std::pair<std::string, Type>>> known_;  // inputs of compiled functions
 };
 
 class Host : public XlaHost {

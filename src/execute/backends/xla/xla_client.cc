@@ -9,12 +9,12 @@
 
 namespace systole {
 
-// openxla/xla xla/xla.proto (DebugOptions), as of 2026-06: the first refuses ops that have no deterministic kernel and
-// implies the second, which is named for plugins where it does not.
+// openxla/xla xla/xla.proto (DebugOptions), as of 2026-06: the first refuses ops without a deterministic kernel and
+// implies the second, which is set for plugins where it does not.
 pjrt::CompilerFlags exact_flags(std::string_view platform) {
   if (platform == "cuda" || platform == "rocm")
     return {{"xla_gpu_deterministic_ops", true}, {"xla_gpu_exclude_nondeterministic_ops", true}};
-  // Eigen cuts a product by the number of its threads.
+  // Eigen splits a product by its number of threads.
   if (platform == "cpu") return {{"xla_cpu_multi_thread_eigen", false}};
   return {};
 }
@@ -39,7 +39,7 @@ Result<std::shared_ptr<XlaClient>> XlaClient::open(const pjrt::Plugin& plugin, c
   if (options.exact) std::ranges::copy(exact_flags(made->platform_), std::back_inserter(made->options_.flags));
   if (made->platform_ == "cpu") {
     made->options_.lowering.wide_products = true;
-    made->options_.flags.emplace_back("xla_cpu_enable_fast_min_max", false);  // else NaN is lost in min and max
+    made->options_.flags.emplace_back("xla_cpu_enable_fast_min_max", false);  // otherwise min and max lose NaN
   }
   const std::string kind = made->devices_.empty() ? "" : made->devices_[0].kind;
   made->versions_ = fmt::format("{} (XLA {}, {}); {}", kind, made->platform_, made->api_, TRY(made->client_.version()));
@@ -71,10 +71,10 @@ Result<pjrt::LoadedExecutable> XlaClient::compiled_or_kept(const stablehlo::Modu
     Result<pjrt::LoadedExecutable> loaded = client_.load(*bytes);
     record.kept_before = loaded.ok();
     if (loaded.ok()) hash_of_exact(*bytes);
-    if (loaded.ok()) return loaded;  // what does not load is made anew
+    if (loaded.ok()) return loaded;  // on failure, compile again
   }
   pjrt::LoadedExecutable program = TRY(client_.compile({.code = module.text}, options));
-  // Not every plugin can write its programs down.
+  // Some plugins cannot serialize executables.
   const Result<std::string> bytes = TRY(program.executable()).serialized();
   if (!bytes.ok() && options_.exact) {
     return error(ErrorKind::unsupported, "exact: {} cannot write '{}' down, so that a run could go on with it: {}",
@@ -111,7 +111,7 @@ Result<pjrt::DeviceRun> XlaClient::call(const pjrt::LoadedExecutable& program,
   TRY(ranks.barrier());
   if (device == 0) launched_ = launch(program, ranks.num_ranks());
   TRY(ranks.barrier());
-  // Both stay as they are until all have come to the next call.
+  // Both are unchanged until all threads arrive at the next call.
   TRY(launched_);
   return std::move(runs_[own]);
 }

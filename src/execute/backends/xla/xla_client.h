@@ -1,6 +1,6 @@
 #pragma once
-// What the devices of a process share: the plugin's client, the programs that were compiled, and the place where the
-// threads of a mesh bring what they call with.
+// State shared by the devices of a process: the plugin's client, the compiled programs, and the rendezvous where the
+// threads of a mesh bring the arguments of a call.
 
 #include <map>
 #include <mutex>
@@ -12,7 +12,7 @@ namespace systole {
 
 class XlaClient {
  public:
-  // A module's program, and what is told of it.
+  // A module's compiled program and its record.
   struct Made {
     pjrt::LoadedExecutable program;
     XlaCompiled record;
@@ -27,12 +27,12 @@ class XlaClient {
   const std::string& api() const { return api_; }
   const std::string& versions() const { return versions_; }
 
-  // The first of a mesh that asks compiles, the others are given the same. Errors: those of the plugin.
+  // The first thread of a mesh compiles; the others get the same program. Errors: those of the plugin.
   Result<Made> make(const std::string& function, const stablehlo::Module& module);
 
-  // One call by all devices of a program: each brings its arguments, and when all have, device 0 launches it. The
-  // threads are kept apart by `ranks`. Errors: of the plugin, told on every device; of the communicator; internal: they
-  // came with different programs.
+  // One call on all devices of a program: each thread brings its arguments, and when all have arrived, device 0
+  // launches it. `ranks` synchronizes the threads. Errors: of the plugin, returned on every device; of the
+  // communicator; internal (the threads brought different programs).
   Result<pjrt::DeviceRun> call(const pjrt::LoadedExecutable& program, const std::vector<const pjrt::Buffer*>& arguments,
                                int device, Communicator& ranks);
 
@@ -46,10 +46,10 @@ class XlaClient {
   XlaOptions options_;
   std::vector<pjrt::DeviceDescription> devices_;
   std::string platform_, api_, versions_;
-  std::mutex mutex_;                                         // of made_
-  std::map<std::string, Made> made_;                         // of several devices, by their text
+  std::mutex mutex_;                                         // guards made_
+  std::map<std::string, Made> made_;                         // for several devices, by module text
   std::vector<std::vector<const pjrt::Buffer*>> arguments_;  // per device, between the barriers of a call
-  std::vector<const pjrt::LoadedExecutable*> programs_;      // the same
+  std::vector<const pjrt::LoadedExecutable*> programs_;      // likewise
   std::vector<pjrt::DeviceRun> runs_;
   Status launched_;
 };

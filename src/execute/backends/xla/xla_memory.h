@@ -1,5 +1,5 @@
 #pragma once
-// A Program's values in a device's memory: a buffer per value and slot, there once something has been written to it.
+// A Program's values in device memory: one buffer per value and slot, which exists once it has been written.
 
 #include <map>
 #include <optional>
@@ -20,7 +20,7 @@ class XlaMemory : public Memory {
   void put(const SlotAddress& at, pjrt::Buffer buffer) {
     buffers_.insert_or_assign(std::pair(at.value, at.slot), std::move(buffer));
   }
-  // Null: nothing was ever written there, or it was given away.
+  // Null: never written, or donated.
   const pjrt::Buffer* find(const SlotAddress& at) const {
     const auto found = buffers_.find(std::pair(at.value, at.slot));
     return found == buffers_.end() ? nullptr : &found->second;

@@ -1,4 +1,4 @@
-// Small training steps on XLA's CPU plugin beside the reference.
+// Small training steps on XLA's CPU plugin, compared with the reference.
 
 #include "execute/backends/xla/xla.h"
 
@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
-#include "describe/graph/ops/ops.h"
-#include "describe/graph/partition/training.h"
+#include "describe/ops/ops.h"
+#include "describe/partition/training.h"
 #include "execute/backends/reference/reference.h"
 #include "execute/runtime/executor.h"
 #include "execute/runtime/initialize.h"
@@ -93,7 +93,7 @@ Function reversed(std::int64_t rows, DType dtype) {
   return function;
 }
 
-// A function that takes something else than when it was run: which input, and which dim of it.
+// A function recompiled with other input types reports the input and the dim that changed.
 TEST(XlaDeviceOnCpu, what_is_compiled_anew_says_why) {
   NEEDS("cpu");
   const auto xla = open_xla(*it).value()->device(0).value();
@@ -135,7 +135,7 @@ TEST(XlaDeviceOnCpu, as_many_devices_as_are_wanted) {
   EXPECT_NE(too_many.error().message.find("1000 wanted, and this process sees "), std::string::npos);
 }
 
-// What a device's kind has of flags reaches its compiler, and is of the key; what is asked for wins.
+// A device kind's flags reach its compiler and are part of the cache key; explicit flags override them.
 TEST(XlaDeviceOnCpu, flags_of_its_kind) {
   NEEDS("cpu");
   struct Keys : ExecutableCache {
@@ -171,7 +171,7 @@ TEST(XlaDeviceOnCpu, flags_of_its_kind) {
 // A compiler refuses a flag that it does not know.
 TEST(XlaExactFlags, every_compiler_takes_its_own) {
   NEEDS("gpu");
-  pjrt::GpuFacts h100;  // only what decides which kernels there are
+  pjrt::GpuFacts h100;  // only the facts that decide which kernels exist
   h100.name = "NVIDIA H100 80GB HBM3";
   h100.capability_major = 9;
   h100.cores = 132;
@@ -192,7 +192,7 @@ TEST(XlaExactFlags, every_compiler_takes_its_own) {
   EXPECT_TRUE(exact_flags("tpu").empty());
 }
 
-// What is exact says what it was compiled to, and what is loaded is the same.
+// An exact executable has a hash, and the loaded one has the same hash.
 TEST(XlaDeviceOnCpu, an_exact_executable_has_a_hash) {
   NEEDS("cpu");
   struct Kept : ExecutableCache {

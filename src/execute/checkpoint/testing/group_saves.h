@@ -1,5 +1,6 @@
 #pragma once
-// For tests: saves of the tiny state by the ranks of a mesh, taking turns (turns.h), and what their folder holds.
+// For tests: saves of the tiny state by the ranks of a mesh, interleaved by Turns (turns.h), and checks of their
+// folder.
 
 #include <gtest/gtest.h>
 
@@ -17,11 +18,11 @@ inline SaveOptions group_options(int rank, int world, Clock& clock, std::int64_t
   return options;
 }
 
-// How a save ended on each rank; nothing for one that died.
+// The result of a save on each rank; nothing for one that died.
 using Endings = std::vector<std::optional<Result<SaveReport>>>;
 
-// Starts a save by all ranks; `change` may spoil a rank's request or options. REQUIRES: the arguments live until the
-// turns have run.
+// Starts a save by all ranks; `change` may modify a rank's request or options. REQUIRES: the arguments live until
+// turns.run() returns.
 inline void start_group_save(Turns& turns, const TinyRanks& ranks, Endings& endings, std::int64_t generation = 1,
                              const std::function<void(int, SaveRequest&, SaveOptions&)>& change = {},
                              const std::string& dir = "c") {
@@ -31,7 +32,7 @@ inline void start_group_save(Turns& turns, const TinyRanks& ranks, Endings& endi
     SaveRequest request = ranks.request(rank);
     SaveOptions options = group_options(rank, ranks.ranks(), clock, generation);
     if (change) change(rank, request, options);
-    auto ended = save(Folder{&store, dir}, request, options);
+    auto ended = save(Folder{objects_in(store), dir}, request, options);
     endings[static_cast<std::size_t>(rank)].emplace(std::move(ended));
   });
 }
@@ -50,9 +51,9 @@ inline std::string text_of(const std::optional<Result<SaveReport>>& ending) {
   return !ending ? "died" : *ending ? "saved" : to_string(ending->error());
 }
 
-// Files of the folder that no checkpoint needs, but for the claim and the outcome of the last save.
+// Files of the folder that no checkpoint needs, except for the claim and the outcome of the last save.
 inline std::set<std::string> files_too_many(Store& store, const std::string& dir = "c") {
-  const Folder folder{&store, dir};
+  const Folder folder{objects_in(store), dir};
   std::set<std::string> names;
   const std::vector<std::string> chunks = list_or_empty(store, folder.chunks()).value();
   names.insert(chunks.begin(), chunks.end());

@@ -1,6 +1,6 @@
 #pragma once
-// For tests: the tiny state (tiny_state.h) as it lies on the ranks of a mesh, cut in one of a few ways. Every rank's
-// buffer has padding where the parts do not divide, filled with 0xEE, so that padding in a checkpoint would be seen.
+// For tests: the tiny state (tiny_state.h) sharded over the ranks of a mesh, in one of a few ways. Every rank's buffer
+// has padding where the shards do not divide, filled with 0xEE, so that padding in a checkpoint would be detected.
 
 #include <string>
 #include <vector>
@@ -97,7 +97,7 @@ class TinyRanks {
   std::vector<std::vector<std::vector<std::byte>>> buffers_;  // rank, tensor
 };
 
-// "" when every rank of that mesh and cut restores exactly its part, and its padding is left alone.
+// "" if every rank of that mesh and cut restores exactly its shards, and its padding is unchanged.
 inline std::string verify_on_ranks(const Checkpoint& checkpoint, int ranks, TinyCut cut) {
   const TinyRanks expected(checkpoint.manifest().step, ranks, cut);
   for (int rank = 0; rank < ranks; ++rank) {

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: a state of a few small tensors whose every value follows from the step, so that a restored checkpoint can
+// For tests: a state of a few small tensors whose values are functions of the step, so that a restored checkpoint can
 // be verified element by element. One tensor never changes (its chunk is shared by all checkpoints), one is empty, one
 // is a scalar, and one is larger than a chunk.
 
@@ -9,6 +9,7 @@
 
 #include "execute/checkpoint/restore.h"
 #include "execute/checkpoint/save.h"
+#include "ground/store/store.h"
 #include "ground/tensor/buffer.h"
 
 namespace systole::checkpoint {
@@ -21,6 +22,13 @@ struct TinyTensor {
   HostTensor value;
   int group;
 };
+
+// The files in a folder, hidden or not; empty if the folder does not exist.
+inline Result<std::vector<std::string>> list_or_empty(Store& store, std::string_view dir) {
+  auto names = store.list(dir);
+  if (!names && names.error().kind == ErrorKind::not_found) return std::vector<std::string>();
+  return names;
+}
 
 inline HostTensor tiny_value(std::int64_t step, int seed, DType dtype, const Shape& shape) {
   HostTensor tensor(dtype, shape);
@@ -67,7 +75,7 @@ inline SaveOptions tiny_options(int last = 2) {
   return options;
 }
 
-// "" when the checkpoint holds the state of its step, every element; else what is wrong.
+// "" if every element of the checkpoint equals the state of its step; else what is wrong.
 inline std::string verify_tiny(const Checkpoint& checkpoint) {
   const auto state = tiny_state(checkpoint.manifest().step);
   if (checkpoint.manifest().tensors.size() != state.size()) return "another number of tensors";

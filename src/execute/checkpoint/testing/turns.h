@@ -1,12 +1,12 @@
 #pragma once
-// For tests: several writers whose every call of the store and every sleep is a turn, and whose turns come in an order
-// drawn from a seed, so that any interleaving can be had again. A writer may die at its n-th call, as a killed process
-// does (the others and the store live on), or stop there and go on much later, as a stopped one does.
+// For tests: a deterministic scheduler of several writers. Every store call and every sleep of a writer is one turn,
+// and a seed determines the order of turns, so any interleaving can be reproduced. A writer may die at its n-th call,
+// like a killed process (the others and the store live on), or stop there and go on much later, like a suspended one.
 //
 //   Turns turns(seed);
-//   turns.start(4, [&](int rank, Store& store, Clock& clock) { … });   // in a thread each
+//   turns.start(4, [&](int rank, Store& store, Clock& clock) { … });   // one thread each
 //   turns.kill(2, 17); turns.stop(3, 5);
-//   turns.run();                 // until all have ended but the stopped ones
+//   turns.run();                 // until all but the stopped ones have ended
 //   turns.start(…); turns.go_on_after(40); turns.run();
 
 #include <condition_variable>
@@ -33,8 +33,8 @@ class Turns {
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
-  // Writers are numbered on from those before, ranks from 0 in each group. They begin with `run`. Each clock begins an
-  // hour after the one before.
+  // Numbers the writers on from earlier groups, and ranks from 0 in each group. They begin at `run`. Each group's clock
+  // begins an hour after the previous one.
   void start(int writers, const Work& work) {
     const std::scoped_lock lock(mutex_);
     for (int rank = 0; rank < writers; ++rank) {
@@ -45,7 +45,7 @@ class Turns {
     }
   }
   void kill(int writer, std::int64_t call, bool after = false) { kills_[writer] = {call, after}; }
-  // Its disk refuses this changing call and the next ones, `calls` in all.
+  // The store refuses `calls` changing calls of the writer, starting with number `call`.
   void refuse(int writer, std::int64_t call, int number,
               std::int64_t calls = std::numeric_limits<std::int64_t>::max() / 2) {
     refusals_[writer] = {call, call + calls, number};
@@ -91,7 +91,7 @@ class Turns {
     choose();
   }
 
-  // Waits until it is this writer's turn.
+  // Waits for this writer's turn.
   void turn(int writer) {
     std::unique_lock lock(mutex_);
     waiting_[writer] = true;
@@ -113,7 +113,7 @@ class Turns {
     }
     return true;
   }
-  // Wakes whom it chooses, and nobody else: turns are many, and writers too.
+  // Wakes only the chosen writer: there are many turns and many writers.
   void choose() {
     if (!going_ || chosen_ >= 0 || waiting_.size() != alive_) return;
     if (only_stopped()) return nobody_goes_on_.notify_all();
@@ -206,11 +206,21 @@ class Turns {
     Status rename(std::string_view from, std::string_view to) override {
       return turns_.call(writer_, [&] { return turns_.store_.rename(from, to); });
     }
+    Status link(std::string_view from, std::string_view to) override {
+      return turns_.call(writer_, [&] { return turns_.store_.link(from, to); });
+    }
     Status remove(std::string_view path) override {
       return turns_.call(writer_, [&] { return turns_.store_.remove(path); });
     }
+    Status remove_dir(std::string_view dir) override {
+      return turns_.call(writer_, [&] { return turns_.store_.remove_dir(dir); });
+    }
     Status sync_dir(std::string_view dir) override {
       return turns_.call(writer_, [&] { return turns_.store_.sync_dir(dir); });
+    }
+    Result<std::unique_ptr<FileLock>> try_lock(std::string_view dir) override {
+      turns_.turn(writer_);
+      return turns_.store_.try_lock(dir);
     }
     Result<Bytes> free_space() override { return turns_.store_.free_space(); }
 

@@ -14,7 +14,7 @@ namespace {
 
 using Bits = std::vector<std::byte>;
 
-// Small integers, which every dtype holds and whose sums over 8 ranks every dtype holds too.
+// Small integers: every dtype holds them and their sums over 8 ranks exactly.
 double element(std::int64_t rank, std::int64_t place, DType dtype) {
   const auto value = static_cast<double>((rank * 7 + place * 5 + place / 11) % 13);
   return is_float(dtype) || dtype == DType::i8 || dtype == DType::i32 || dtype == DType::i64 ? value - 6 : value;
@@ -32,7 +32,7 @@ Tensor operand(const CollectiveCall& call, std::int64_t rank) {
   return t;
 }
 
-// The part that index `i` of a dim of `size` belongs to when it is cut in n, and the same index in the part.
+// Converts between the row-major offset of an element and its index per dim.
 using Index = std::array<std::int64_t, 3>;
 Index index_of(std::int64_t place, const Shape& shape) {
   Index index{};
@@ -45,7 +45,7 @@ std::int64_t place_of(const Index& index, const Shape& shape) {
   return place;
 }
 
-// What rank `me` of the group's operands ends with, element by element, in f64.
+// The result of rank `me` for the group's operands, element by element, in f64.
 Tensor expected(const CollectiveCall& call, const std::vector<const Tensor*>& operands, std::int64_t me) {
   Tensor y{call.dtype, call.shape, {}};
   const auto n = static_cast<std::int64_t>(operands.size());
@@ -177,7 +177,7 @@ void expect_defined_beside_others(const std::vector<CollectiveCall>& calls, cons
                             static_cast<std::int32_t>(me))
                      .count();
     }
-    std::mt19937 random(static_cast<unsigned>(rank) + 1);  // not the same on every rank
+    std::mt19937 random(static_cast<unsigned>(rank) + 1);  // different on every rank
     for (int time = 0; time < 3; ++time) {
       for (Run& run : runs) std::ranges::fill(run.into, std::byte{0x5a});
       WorkCounters counters;

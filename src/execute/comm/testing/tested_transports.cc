@@ -8,7 +8,7 @@
 
 namespace systole {
 
-Transports TcpRanks::meet(std::int32_t n, Seconds patience) {
+Transports TcpRanks::connect(std::int32_t n, Seconds patience) {
   EXPECT_TRUE(client().erase("tcp/").ok());
   Transports transports(static_cast<std::size_t>(n));
   std::vector<std::jthread> threads;
@@ -22,10 +22,10 @@ Transports TcpRanks::meet(std::int32_t n, Seconds patience) {
   return transports;
 }
 
-MeetRanks ranks_over(const std::string& transport) {
+ConnectRanks ranks_over(const std::string& transport) {
   if (transport == "tcp" || transport == "tls") {
     return [tcp = std::make_shared<TcpRanks>(transport == "tls")](std::int32_t n, Seconds patience) {
-      return tcp->meet(n, patience);
+      return tcp->connect(n, patience);
     };
   }
   std::optional<std::int64_t> ring_bytes;

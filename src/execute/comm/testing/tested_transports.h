@@ -1,5 +1,5 @@
 #pragma once
-// For tests of transports: ranks that are threads of this process over each of them, and what they do together.
+// For tests of transports: ranks that are threads of this process, over each transport, and operations they share.
 
 #include <cstdint>
 #include <functional>
@@ -24,7 +24,7 @@ class TcpRanks {
     return RendezvousClient::connect(server_->address(), token_, {.tls = tls_ != nullptr}).value();
   }
   const RunToken& token() const { return token_; }
-  Transports meet(std::int32_t n, Seconds patience);
+  Transports connect(std::int32_t n, Seconds patience);
   TcpOptions options(Seconds patience) const {
     return {.mesh = {.connect_time = Seconds(30.0), .tls = tls_}, .patience = patience};
   }
@@ -35,21 +35,20 @@ class TcpRanks {
   std::unique_ptr<RendezvousServer> server_ = RendezvousServer::start(token_, {.tls = tls_ != nullptr}).value();
 };
 
-// "tcp"; "tls", the same encrypted; "loopback", or "loopback_4096" with rings of so many bytes. Each call makes other
-// ranks.
-using MeetRanks = std::function<Transports(std::int32_t n, Seconds patience)>;
-MeetRanks ranks_over(const std::string& transport);
+// "tcp"; "tls", the same encrypted; "loopback", or "loopback_4096" with rings of 4096 bytes. Each call makes new ranks.
+using ConnectRanks = std::function<Transports(std::int32_t n, Seconds patience)>;
+ConnectRanks ranks_over(const std::string& transport);
 
-// What `body` gives on each of the ranks, a thread each.
+// The result of `body` on each rank; one thread per rank.
 std::vector<Status> results_on(const Transports& ranks,
                                const std::function<Status(std::int32_t rank, Transport&)>& body);
 
-// A message whole, in one run.
+// A contiguous message.
 Outgoing message_to(std::int32_t rank, const std::vector<std::byte>& bytes);
 Incoming message_from(std::int32_t rank, std::vector<std::byte>& bytes);
 
 CollectiveCall sum_over(std::int64_t parts, Shape shape);
-// Of all ranks along one axis, of zeros.
+// Runs the call once on zeros, for all ranks along one axis.
 Status run_once(Transport& transport, const CollectiveCall& call);
 
 void expect_names(const Status& status, ErrorKind kind, std::initializer_list<const char*> parts);

@@ -1,5 +1,5 @@
 #pragma once
-// Text for tests: sentences of made-up words, the same for the same seed.
+// Text for tests: sentences of made-up words, reproducible from a seed.
 
 #include <string>
 #include <vector>

@@ -1,34 +1,16 @@
 #pragma once
-// Text for tests: pieces of the sentences of golden/scripts.txt and what else texts are made of (numbers, runs of
-// spaces, contractions, emoji, any character of Unicode), mixed at random; the same for the same seed. Bytes that are
-// not UTF-8 come too, as `data.train.invalid_utf8: replace` hands them on.
+// Text for tests: random mixtures of parts of the sentences in golden/scripts.txt with numbers, runs of spaces,
+// contractions, emoji and any characters of Unicode, reproducible from a seed. Includes ill-formed UTF-8, as
+// `data.train.invalid_utf8: replace` passes it on.
 
 #include <string>
 #include <vector>
 
 #include "execute/data/utf8.h"
 #include "ground/base/philox.h"
+#include "ground/base/utf8.h"
 
 namespace systole {
-
-inline void append_utf8(std::string& text, std::uint32_t code_point) {
-  const auto tail = [&](int shift) { text += static_cast<char>(0x80 | (code_point >> shift & 0x3F)); };
-  if (code_point < 0x80) {
-    text += static_cast<char>(code_point);
-  } else if (code_point < 0x800) {
-    text += static_cast<char>(0xC0 | code_point >> 6);
-    tail(0);
-  } else if (code_point < 0x10000) {
-    text += static_cast<char>(0xE0 | code_point >> 12);
-    tail(6);
-    tail(0);
-  } else {
-    text += static_cast<char>(0xF0 | code_point >> 18);
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-}
 
 class ManyScripts {
  public:
@@ -87,7 +69,7 @@ class ManyScripts {
     }
   }
 
-  // Some words of a sentence, cut at any byte: the odd broken character is meant.
+  // Some words of a sentence, cut at any byte: broken characters are intended.
   void append_part(std::string& text) {
     const std::string& sentence = sentences_[random_.below(sentences_.size())];
     std::size_t begin = random_.below(sentence.size()), end = begin + 1 + random_.below(40);

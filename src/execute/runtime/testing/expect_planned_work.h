@@ -1,9 +1,9 @@
 #pragma once
-// For tests: what the calls of a function counted is what was planned of them, as integers.
+// For tests: expects that the counted work of a function's calls equals its planned work, as integers.
 
 #include <gtest/gtest.h>
 
-#include "describe/graph/op.h"
+#include "describe/ir/op.h"
 #include "execute/runtime/counters.h"
 
 namespace systole {

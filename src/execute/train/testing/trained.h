@@ -1,6 +1,6 @@
 #pragma once
-// A small linear regression and the loop on it, for tests: the reference device, a disk in memory that can fail, a
-// clock that stands still.
+// For tests: a training loop on a small linear regression, with the reference device, an in-memory disk that can fail,
+// and a fake clock.
 
 #include <gtest/gtest.h>
 
@@ -27,13 +27,13 @@ checkpoint: { every: 4, keep: 100 }
 
 struct Killed : std::exception {};
 
-// Calls that were begun and not yet waited for, by function: now, and at most.
+// Calls that were started and not yet waited for, by function: now, and the maximum.
 struct InFlight {
   std::map<std::string, int> now, most;
 };
 
-// The reference as a device that may be asked for more before it is done: it always is, and nobody knows who has not
-// waited.
+// The reference device as one that runs ahead: it finishes each call at once, but the caller cannot know before it
+// waits.
 class Ahead : public Device {
  public:
   explicit Ahead(InFlight& calls) : calls_(calls) {}
@@ -88,10 +88,10 @@ class Ahead : public Device {
   std::unique_ptr<Device> reference_ = make_reference_device();
 };
 
-// A run's folder and everything that its processes left.
+// A run's folder and all that its processes left.
 class Trained : public testing::Test {
  protected:
-  // A process: from the newest checkpoint, if there is one, to its end.
+  // Runs a process from the newest checkpoint, if there is one, to its end.
   Result<TrainOutcome> process(std::vector<std::string> sets, TrainHooks hooks = {}) {
     WorkloadOptions options;
     options.sets = std::move(sets);
@@ -121,7 +121,7 @@ class Trained : public testing::Test {
     return Trainer(job, *executor, std::move(parts), ledger, std::move(state)).run();
   }
 
-  // A process that dies while it computes this step.
+  // Runs a process that dies while it computes this step.
   void killed_at(std::int64_t step, std::vector<std::string> sets, TrainHooks hooks = {}) {
     const auto before = hooks.in_compute;
     hooks.in_compute = [step, before](std::int64_t now) {
@@ -147,7 +147,7 @@ class Trained : public testing::Test {
     return found;
   }
 
-  // Steps of a second, batches of evaluation of ten; saving takes no time of this clock's.
+  // On the fake clock, steps take 1 s, evaluation batches 10 s, and saving nothing.
   TrainHooks slow() {
     TrainHooks hooks;
     hooks.in_compute = [this](std::int64_t) { clock_.advance(Seconds(1.0)); };
@@ -159,9 +159,9 @@ class Trained : public testing::Test {
 
   std::optional<TimeBudget> budget_;
   bool ahead_ = false;  // on a device that runs ahead
-  InFlight in_flight_;  // there
+  InFlight in_flight_;  // on that device
   FaultyStore disk_;
-  checkpoint::Folder folder_{&disk_, "checkpoints"};
+  checkpoint::Folder folder_{objects_in(disk_), "checkpoints"};
   FakeClock clock_;
   EventList events_;
 };

@@ -1,15 +1,15 @@
-// attention forward. A part is one head and a chunk of 256 queries; it goes over the keys in blocks of 64, packs each
-// block once (keys transposed, values as they are, both f32), and lets every block of 64 queries of the chunk meet it:
+// attention forward. A part is one head and a chunk of 256 queries. It goes over the keys in blocks of 64, packs each
+// block once (keys transposed, values unchanged, both f32), and combines it with every block of 64 queries of the
+// chunk:
 //
 //   S = (scale Q) Kᵀ      m' = max(m, rowmax S)      P = e^(S - m')      l' = l e^(m - m') + rowsum P
 //   O' = O e^(m - m') + P V            at the end      o = O / l,  lse = m + ln l
 //
-// Blocks that the masks hide whole are left out. Roofline: the f32 multiply-add rate (4 d flops a pair) with one
-// exponential a pair: at d = 64 a quarter of the time.
+// Fully masked blocks are skipped. Roofline: the f32 multiply-add rate (4 d flops per pair) with one exponential per
+// pair: at d = 64 a quarter of the time.
 
 #include "execute/backends/cpu/kernels/attention_block.h"
 #include "execute/backends/cpu/kernels/entry.h"
-#include "execute/backends/cpu/kernels/vec_math.h"
 
 namespace systole::cpu::SYSTOLE_ISA {
 namespace {
@@ -36,47 +36,25 @@ Scratch scratch_of(const AttentionArgs& args, int thread) {
   return s;
 }
 
-// Masks the scores of queries [i0, i0 + rows), finds their new maxima and scales what was summed under the old ones.
-void move_maxima(const Masks& masks, Sight sight, const Scratch& s, i64 i0, i64 rows, i64 j0, i64 j1, float* top,
-                 float* weight, float* sums, i64 w) {
+// Masks the scores of queries [i0, i0 + rows), updates their maxima, and rescales the sums to the new maxima.
+void move_maxima(const Masks& masks, BlockVisibility visibility, const Scratch& s, i64 i0, i64 rows, i64 j0, i64 j1,
+                 float* top, float* weight, float* sums, i64 w) {
   float factor[kQueryBlock] = {};
   for (i64 r = 0; r < rows; ++r) {
     float* row = s.scores + r * kKeyBlock;
     F best = splat(-kInf);
-    const bool whole = sees_all(masks, sight, i0 + r, j0, j1);
+    const bool whole = sees_all(masks, visibility, i0 + r, j0, j1);
     for (i64 c = 0; c < kKeyBlock; c += kLanes) {
       F v = load(row + c);
       if (!whole) {
-        v = blend(seen(masks, sight, i0 + r, j0, c, j1), v, splat(-kInf));
+        v = blend(seen(masks, visibility, i0 + r, j0, c, j1), v, splat(-kInf));
         store(row + c, v);
       }
       best = max_nan(best, v);
     }
-    const float now = max_lanes(best), old = top[r], next = old < now || now != now ? now : old;
-    factor[r] = next == -kInf ? 0 : old - next;  // nothing seen yet: nothing summed either
-    top[r] = next;
+    factor[r] = move_maximum(best, top[r]);
   }
-  for (i64 r = 0; r < kQueryBlock; r += kLanes) store(factor + r, exp_flushed(load(factor + r)));
-  for (i64 r = 0; r < rows; ++r) {
-    weight[r] *= factor[r];
-    if (factor[r] == 1) continue;
-    for (i64 c = 0; c < w; c += kLanes) store(sums + r * w + c, load(sums + r * w + c) * factor[r]);
-  }
-}
-
-// Scores to weights, summed per query.
-void exponentiate(const Scratch& s, i64 rows, const float* top, float* weight) {
-  for (i64 r = 0; r < rows; ++r) {
-    float* row = s.scores + r * kKeyBlock;
-    const F shift = splat(top[r] == -kInf ? 0 : top[r]);
-    F sum = {};
-    for (i64 c = 0; c < kKeyBlock; c += kLanes) {
-      const F p = exp_flushed(load(row + c) - shift);
-      store(row + c, p);
-      sum += p;
-    }
-    weight[r] += sum_lanes(sum);
-  }
+  rescale(rows, w, factor, weight, sums);
 }
 
 template <typename T>
@@ -94,7 +72,7 @@ void finish(const AttentionArgs& args, const Scratch& s, i64 b, i64 head, i64 fi
   }
 }
 
-// Returns the pairs done.
+// Returns the number of pairs computed.
 template <typename T>
 i64 chunk(const AttentionArgs& args, const Scratch& s, i64 b, i64 head, i64 first, i64 count) {
   const AttentionShape& z = args.shape;
@@ -113,8 +91,8 @@ i64 chunk(const AttentionArgs& args, const Scratch& s, i64 b, i64 head, i64 firs
     bool packed = false;
     for (i64 r = 0; r < count; r += kQueryBlock) {
       const i64 rows = lesser(kQueryBlock, count - r), i0 = first + r;
-      const Sight sight = sight_of(masks, i0, i0 + rows, j0, j1);
-      if (sight == Sight::none) continue;
+      const BlockVisibility visibility = visibility_of(masks, i0, i0 + rows, j0, j1);
+      if (visibility == BlockVisibility::none) continue;
       if (!packed) {
         widen_transposed(static_cast<const T*>(args.k) + at, z.n * z.d, j1 - j0, z.d, w, s.keys);
         widen_rows(static_cast<const T*>(args.v) + at, z.n * z.d, j1 - j0, z.d, w, 1.0f, s.values);
@@ -124,8 +102,8 @@ i64 chunk(const AttentionArgs& args, const Scratch& s, i64 b, i64 head, i64 firs
       product({s.queries + r * w, w, 1}, s.keys, kKeyBlock, s.scores, kKeyBlock, rows, false,
               [&](i64 i, i64 n) { return band.columns(i, n, kKeyBlock, z.d); });
       if (args.bias != nullptr) add_bias(masks, args.bias + head * z.places, i0, rows, j0, s.scores);
-      move_maxima(masks, sight, s, i0, rows, j0, j1, s.top + r, s.weight + r, s.sums + r * w, w);
-      exponentiate(s, rows, s.top + r, s.weight + r);
+      move_maxima(masks, visibility, s, i0, rows, j0, j1, s.top + r, s.weight + r, s.sums + r * w, w);
+      exponentiate(rows, s.top + r, s.scores, s.weight + r);
       product({s.scores, kKeyBlock, 1}, s.values, w, s.sums + r * w, w, rows, true,
               [&](i64 i, i64 n) { return band.keys(i, n, w, j1 - j0); });
       pairs += pairs_of(masks, i0, i0 + rows, j0, j1);

@@ -1,11 +1,12 @@
 #pragma once
-// What attention and its gradient share: which pairs of a block of queries and a block of keys see each other, and
-// bringing rows of q, k, v into f32. For kernel sources only.
+// Shared by attention, its gradient, and attention over pages: the visibility of pairs of a block of queries and a block
+// of keys, the online softmax, and the conversion of rows of q, k, v to f32. For kernel sources only.
 
 #include "execute/backends/cpu/kernels/attention.h"
 #include "execute/backends/cpu/kernels/attention_gemm.h"
 #include "execute/backends/cpu/kernels/row.h"
 #include "execute/backends/cpu/kernels/transpose.h"
+#include "execute/backends/cpu/kernels/vec_math.h"
 
 namespace systole::cpu::SYSTOLE_ISA {
 namespace {
@@ -17,10 +18,10 @@ struct Masks {
   bool has_offset;
   i64 offset;
 
-  // Query i sees no key at or past this: by shape, and by shape and offset.
+  // Upper bound of the keys that query i sees: by shape alone, and by shape and offset.
   i64 keys_by_shape(i64 i) const { return shape.causal && !has_offset ? lesser(i + 1, shape.s) : shape.s; }
   i64 keys(i64 i) const { return shape.causal ? greater(0, lesser(i + 1 + offset, shape.s)) : shape.s; }
-  // And none before this; never falls with i.
+  // Lower bound of the keys that query i sees; never decreases with i.
   i64 first(i64 i) const { return shape.window > 0 ? greater(0, i + 1 + offset - shape.window) : 0; }
 };
 
@@ -44,26 +45,26 @@ inline Span span_of(const std::int32_t* ids, i64 begin, i64 end) {
   return span;
 }
 
-// How a block of queries sees a block of keys: not at all, and it is left out; by place alone (shape, offset,
-// window, the segments all one); or each pair by its segments too.
-enum class Sight { none, by_place, by_segment };
+// Visibility between a block of queries and a block of keys: none, and the block is skipped; by position alone (shape,
+// offset, window; all segments equal); or by the segments of each pair too.
+enum class BlockVisibility { none, by_position, by_segment };
 
-inline Sight sight_of(const Masks& masks, i64 i0, i64 i1, i64 j0, i64 j1) {
-  if (masks.keys(i1 - 1) <= j0 || masks.first(i0) >= j1) return Sight::none;
-  if (masks.q_segments == nullptr) return Sight::by_place;
+inline BlockVisibility visibility_of(const Masks& masks, i64 i0, i64 i1, i64 j0, i64 j1) {
+  if (masks.keys(i1 - 1) <= j0 || masks.first(i0) >= j1) return BlockVisibility::none;
+  if (masks.q_segments == nullptr) return BlockVisibility::by_position;
   const Span q = span_of(masks.q_segments, i0, i1), k = span_of(masks.k_segments, j0, j1);
-  if (q.high < k.low || k.high < q.low) return Sight::none;
-  return q.low == q.high && k.low == k.high ? Sight::by_place : Sight::by_segment;
+  if (q.high < k.low || k.high < q.low) return BlockVisibility::none;
+  return q.low == q.high && k.low == k.high ? BlockVisibility::by_position : BlockVisibility::by_segment;
 }
 
-// Pairs of the block that offset, window and shape let through: what is counted as done when it is not left out.
+// Pairs of the block that offset, window and shape allow: the work of a block that is not skipped.
 inline i64 pairs_of(const Masks& masks, i64 i0, i64 i1, i64 j0, i64 j1) {
   i64 pairs = 0;
   for (i64 i = i0; i < i1; ++i) pairs += greater(0, lesser(masks.keys(i), j1) - greater(masks.first(i), j0));
   return pairs;
 }
 
-// Pairs that shape lets through. An offset is data; a window bounds what it can let a query see.
+// Pairs that the shape allows. An offset is data; a window bounds the number of keys per query for any offset.
 inline i64 all_pairs(const AttentionShape& shape, bool has_offset) {
   const i64 heads = shape.b * shape.h, window = shape.window;
   if (!shape.causal || has_offset) return heads * shape.t * (window > 0 ? lesser(window, shape.s) : shape.s);
@@ -76,11 +77,11 @@ inline i64 all_pairs(const AttentionShape& shape, bool has_offset) {
 
 inline i64 bias_bytes(const AttentionShape& shape) { return shape.h * shape.places * 4; }
 
-// The bias of a block of queries and keys: along a diagonal it is one number, so a strip of rows + kKeyBlock - 1 holds
-// all; that of row r begins rows - 1 - r into it.
+// The bias of a block of queries and keys is constant along diagonals, so a strip of rows + kKeyBlock - 1 numbers holds
+// it; row r starts at rows - 1 - r.
 constexpr i64 kBiasStrip = kQueryBlock + kKeyBlock;
 
-// Place in the bias of the strip's element 0; the next are one place further each. Clamped where it is used.
+// Place in the bias of the strip's element 0; the following elements have the next places. Clamped at use.
 inline i64 first_place(const Masks& masks, i64 i0, i64 rows, i64 j0) {
   return j0 - (i0 + rows - 1) - masks.offset + masks.shape.origin;
 }
@@ -88,7 +89,7 @@ inline i64 clamped_place(const Masks& masks, i64 place) {
   return place < 0 ? 0 : place < masks.shape.places ? place : masks.shape.places - 1;
 }
 
-// Scores [rows, kKeyBlock] of queries i0 … and keys j0 … plus the bias of one head, [places].
+// Adds the bias of one head, [places], to scores [rows, kKeyBlock] of queries i0 … and keys j0 ….
 inline void add_bias(const Masks& masks, const float* bias, i64 i0, i64 rows, i64 j0, float* scores) {
   float strip[kBiasStrip];
   const i64 first = first_place(masks, i0, rows, j0);
@@ -99,7 +100,7 @@ inline void add_bias(const Masks& masks, const float* bias, i64 i0, i64 rows, i6
   }
 }
 
-// dbias[places] plus the sums along the diagonals of d, [rows, kKeyBlock], which is 0 where nothing is seen.
+// Adds the sums along the diagonals of d, [rows, kKeyBlock], to dbias[places]. d is 0 for pairs that are not visible.
 inline void add_to_bias(const Masks& masks, const float* d, i64 i0, i64 rows, i64 j0, float* dbias) {
   float strip[kBiasStrip] = {};
   for (i64 r = 0; r < rows; ++r) {
@@ -116,20 +117,21 @@ inline I lane_numbers() {
   return numbers;
 }
 
-// Query i sees all of a whole block of keys.
-inline bool sees_all(const Masks& masks, Sight sight, i64 i, i64 j0, i64 j1) {
-  return sight == Sight::by_place && masks.keys(i) >= j1 && masks.first(i) <= j0 && j1 - j0 == kKeyBlock;
+// Whether query i sees every key of a full block of keys.
+inline bool sees_all(const Masks& masks, BlockVisibility visibility, i64 i, i64 j0, i64 j1) {
+  return visibility == BlockVisibility::by_position && masks.keys(i) >= j1 && masks.first(i) <= j0 &&
+         j1 - j0 == kKeyBlock;
 }
 
-// All ones where query i sees key j0 + at + lane.
-inline I seen(const Masks& masks, Sight sight, i64 i, i64 j0, i64 at, i64 j1) {
+// All ones in the lanes whose key j0 + at + lane is visible to query i.
+inline I seen(const Masks& masks, BlockVisibility visibility, i64 i, i64 j0, i64 at, i64 j1) {
   const i64 limit = lesser(masks.keys(i), j1) - j0 - at;  // lanes below it
   const auto bound = static_cast<std::int32_t>(limit < 0 ? 0 : limit > kLanes ? kLanes : limit);
   I mask = lane_numbers() < (I{} + bound);
   if (const i64 hidden = masks.first(i) - j0 - at; hidden > 0) {
     mask &= lane_numbers() >= (I{} + static_cast<std::int32_t>(hidden > kLanes ? kLanes : hidden));
   }
-  if (sight == Sight::by_segment && bound > 0) {
+  if (visibility == BlockVisibility::by_segment && bound > 0) {
     I ids = {};
     const std::int32_t* from = masks.k_segments + j0 + at;
     if (j0 + at + kLanes <= masks.shape.s) {
@@ -142,12 +144,47 @@ inline I seen(const Masks& masks, Sight sight, i64 i, i64 j0, i64 at, i64 j1) {
   return mask;
 }
 
-// Query i0 + r and key j0 + c see each other when c ≤ r + shift.
+// The band of a block: query i0 + r sees key j0 + c if c ≤ r + shift.
 inline Band band_of(const Masks& masks, i64 i0, i64 j0) {
   return {masks.shape.causal ? i0 + masks.offset - j0 : masks.shape.s};
 }
 
-// `rows` rows of d elements, `stride` apart, to f32 rows of w (the rest 0), times factor.
+// The online softmax of a block of scores [rows, kKeyBlock]. Per row: its maximum m and its sum of weights l so far.
+
+// Raises m to the maximum of the block's masked scores. Returns the logarithm of the factor by which l and the weighted
+// sums shrink.
+inline float move_maximum(F block, float& m) {
+  const float now = max_lanes(block), old = m;
+  m = old < now || now != now ? now : old;
+  return m == -kInf ? 0 : old - m;  // no key seen yet: the sums are empty
+}
+
+// Rescales l and sums [rows, w] by e^factor. `factor`: padded to whole vectors; overwritten.
+inline void rescale(i64 rows, i64 w, float* factor, float* l, float* sums) {
+  for (i64 r = 0; r < rows; r += kLanes) store(factor + r, exp_flushed(load(factor + r)));
+  for (i64 r = 0; r < rows; ++r) {
+    l[r] *= factor[r];
+    if (factor[r] == 1) continue;
+    for (i64 c = 0; c < w; c += kLanes) store(sums + r * w + c, load(sums + r * w + c) * factor[r]);
+  }
+}
+
+// Turns scores into weights, and adds them to l.
+inline void exponentiate(i64 rows, const float* m, float* scores, float* l) {
+  for (i64 r = 0; r < rows; ++r) {
+    float* row = scores + r * kKeyBlock;
+    const F shift = splat(m[r] == -kInf ? 0 : m[r]);
+    F sum = {};
+    for (i64 c = 0; c < kKeyBlock; c += kLanes) {
+      const F p = exp_flushed(load(row + c) - shift);
+      store(row + c, p);
+      sum += p;
+    }
+    l[r] += sum_lanes(sum);
+  }
+}
+
+// Converts `rows` rows of d elements, `stride` apart, to f32 rows of w (padded with 0), times factor.
 template <typename T>
 inline void widen_rows(const T* x, i64 stride, i64 rows, i64 d, i64 w, float factor, float* y) {
   for (i64 i = 0; i < rows; ++i) {
@@ -155,7 +192,7 @@ inline void widen_rows(const T* x, i64 stride, i64 rows, i64 d, i64 w, float fac
   }
 }
 
-// The same transposed: y[c][i], rows of kKeyBlock, columns past `rows` 0. c < w.
+// The same, transposed: y[c][i], rows of kKeyBlock, columns past `rows` 0. c < w.
 template <typename T>
 inline void widen_transposed(const T* x, i64 stride, i64 rows, i64 d, i64 w, float* y) {
   for (i64 i = 0; i < kKeyBlock; i += kLanes) {

@@ -1,11 +1,11 @@
 #pragma once
-// The small matrix product inside attention: C[m, n] (+)= A[m, k] B[k, n] in f32, B and C row-major with n a multiple
-// of kLanes, A with any two strides (so that Aᵀ costs nothing: its elements are broadcast one by one). Registers hold a
-// tile of kTileRows × 2 vectors of C; per step of k that is 2 loads, kTileRows broadcasts and 2 kTileRows fused
-// multiply-adds. The order of a sum is k ascending, whatever the tile.
+// The small matrix product inside attention: C[m, n] (+)= A[m, k] B[k, n] in f32. B and C are row-major with n a
+// multiple of kLanes. A has any two strides (so Aᵀ is free: its elements are broadcast one by one). Registers hold a
+// tile of kTileRows × 2 vectors of C; each step of k takes 2 loads, kTileRows broadcasts and 2 kTileRows fused
+// multiply-adds. A sum is in order of ascending k, whatever the tile.
 //
-// Under a causal mask half of a block on the diagonal is unseen, its weights zero: a Band says what of the columns or
-// of the sum the rows of a strip of C need.
+// Under a causal mask half of a block on the diagonal is masked, with zero weights. A Band gives the columns, or the
+// range of the sum, that the rows of a strip of C need.
 
 #include "execute/backends/cpu/kernels/vec.h"
 
@@ -21,7 +21,7 @@ struct Count {
 
 struct MatrixA {
   const float* data;
-  i64 row, step;  // elements from one row to the next, from one k to the next
+  i64 row, step;  // strides in elements: of a row, of k
 };
 
 template <int kRows, int kVectors>
@@ -57,12 +57,12 @@ inline void strip(MatrixA a, const float* b, i64 b_row, float* c, i64 c_row, i64
   if (j < n) tile<kRows, 1>(a, b + j, b_row, c + j, c_row, k, accumulate);
 }
 
-// What rows [i, i + rows) of C need: columns [0, n) and steps [begin, end) of the sum.
+// The need of rows [i, i + rows) of C: columns [0, n) and steps [begin, end) of the sum.
 struct Need {
   i64 n, begin, end;
 };
 
-// Query r and key j of two blocks see each other when j ≤ r + shift.
+// Query r of one block sees key j of another if j ≤ r + shift.
 struct Band {
   i64 shift;
   // C's columns are keys, its rows queries.
@@ -76,7 +76,7 @@ struct Band {
   Need queries(i64 i, i64 n, i64 k) const { return {n, lesser(k, greater(0, i - shift)), k}; }
 };
 
-// need(i, rows) → Need. Columns that a row does not need are left as they were. REQUIRES: n a multiple of kLanes.
+// need(i, rows) → Need. Columns that a row does not need are not written. REQUIRES: n a multiple of kLanes.
 template <typename NeedOf>
 inline void product(MatrixA a, const float* b, i64 b_row, float* c, i64 c_row, i64 m, bool accumulate,
                     const NeedOf& need) {

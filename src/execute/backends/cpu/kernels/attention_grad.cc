@@ -1,14 +1,14 @@
-// attention_grad. A part is one batch entry and kv head, which owns its dk and dv: no two parts add to one place. Keys
-// and values are packed once; then each query head of the group goes through its blocks of 64 queries, and each against
-// the blocks of 64 keys (scores are computed again from lse, nothing is t × s):
+// attention_grad. A part is one batch entry and kv head and owns its dk and dv, so no two parts add to the same
+// element. Keys and values are packed once. Then each query head of the group goes over its blocks of 64 queries, and
+// each block over the blocks of 64 keys (scores are recomputed from lse; nothing has size t × s):
 //
 //   P = e^(scale Q Kᵀ - lse)     T = P ∘ (G Vᵀ - Δ), Δ = rowsum(o ∘ g)
-// (scores plus the bias by distance, whose gradient is the sums of T along its diagonals, per batch entry and head;
-// one thread adds up the batch at the end, in order)
+// (The scores include the bias by distance. Its gradient is the sums of T along its diagonals, per batch entry and
+// head; one thread adds up the batch at the end, in order.)
 //
 //   dv += Pᵀ G      dk += Tᵀ (scale Q)      dq = scale T K
 //
-// Roofline: the f32 multiply-add rate, 10 d flops a pair.
+// Roofline: the f32 multiply-add rate, 10 d flops per pair.
 
 #include "execute/backends/cpu/kernels/attention_block.h"
 #include "execute/backends/cpu/kernels/entry.h"
@@ -66,17 +66,17 @@ void sum_bias(const AttentionGradArgs& args) {
   }
 }
 
-// p: scores to probabilities. dp: g vᵀ to T.
-void probabilities(const Masks& masks, Sight sight, const Scratch& s, i64 i0, i64 rows, i64 j0, i64 j1) {
+// p: scores to probabilities. dp: G Vᵀ to T.
+void probabilities(const Masks& masks, BlockVisibility visibility, const Scratch& s, i64 i0, i64 rows, i64 j0, i64 j1) {
   for (i64 r = 0; r < rows; ++r) {
     float *p = s.p + r * kKeyBlock, *dp = s.dp + r * kKeyBlock;
     const bool nothing = s.lse[r] == -kInf;
-    const bool whole = !nothing && sees_all(masks, sight, i0 + r, j0, j1);
+    const bool whole = !nothing && sees_all(masks, visibility, i0 + r, j0, j1);
     for (i64 c = 0; c < kKeyBlock; c += kLanes) {
       F v = exp_flushed(load(p + c) - s.lse[r]);
       F t = v * (load(dp + c) - s.delta[r]);
       if (!whole) {
-        const I mask = nothing ? I{} : seen(masks, sight, i0 + r, j0, c, j1);
+        const I mask = nothing ? I{} : seen(masks, visibility, i0 + r, j0, c, j1);
         v = blend(mask, v, F{});
         t = blend(mask, t, F{});
       }
@@ -99,7 +99,7 @@ void load_queries(const AttentionGradArgs& args, const Scratch& s, i64 b, i64 he
   }
 }
 
-// One block of queries against all keys that it sees. Returns the pairs done.
+// One block of queries against all keys that it sees. Returns the number of pairs computed.
 template <typename T>
 i64 query_block(const AttentionGradArgs& args, const Masks& masks, const Scratch& s, i64 b, i64 head, i64 i0, i64 rows,
                 float* dbias) {
@@ -110,15 +110,15 @@ i64 query_block(const AttentionGradArgs& args, const Masks& masks, const Scratch
   i64 pairs = 0;
   for (i64 j0 = 0; j0 < masks.keys(i0 + rows - 1); j0 += kKeyBlock) {
     const i64 j1 = lesser(z.s, j0 + kKeyBlock), keys = j1 - j0;
-    const Sight sight = sight_of(masks, i0, i0 + rows, j0, j1);
-    if (sight == Sight::none) continue;
+    const BlockVisibility visibility = visibility_of(masks, i0, i0 + rows, j0, j1);
+    if (visibility == BlockVisibility::none) continue;
     const Band band = band_of(masks, i0, j0);
     const auto columns = [&](i64 i, i64 n) { return band.columns(i, n, kKeyBlock, z.d); };
     const auto by_query = [&](i64 i, i64) { return band.queries(i, w, rows); };
     product({s.queries, w, 1}, s.keys_t + j0 * w, kKeyBlock, s.p, kKeyBlock, rows, false, columns);
     if (args.bias != nullptr) add_bias(masks, args.bias + head * z.places, i0, rows, j0, s.p);
     product({s.g, w, 1}, s.values_t + j0 * w, kKeyBlock, s.dp, kKeyBlock, rows, false, columns);
-    probabilities(masks, sight, s, i0, rows, j0, j1);
+    probabilities(masks, visibility, s, i0, rows, j0, j1);
     if (args.bias != nullptr) add_to_bias(masks, s.dp, i0, rows, j0, dbias);
     product({s.p, 1, kKeyBlock}, s.g, w, s.dv + j0 * w, w, keys, true, by_query);
     product({s.dp, 1, kKeyBlock}, s.queries, w, s.dk + j0 * w, w, keys, true, by_query);

@@ -1,4 +1,4 @@
-// Attention over 8,192 places: nothing is as large as queries times keys, and rows drawn from all over are right.
+// Attention over 8,192 positions: no memory of size queries × keys, and correct results on random rows.
 
 #include "execute/backends/cpu/kernels/attention.h"
 #include "execute/backends/cpu/kernels/testing/kernel_test.h"
@@ -22,7 +22,7 @@ struct Long {
   Tensor o{Elem::f32, kPlaces*kHead}, lse{Elem::f32, kPlaces};
 
   double score(std::int64_t i, std::int64_t j) const { return kShape.scale * dot(q, i, k, j); }
-  // Of query i, in double.
+  // The lse of query i, in double.
   double exact_lse(std::int64_t i) const {
     double sum = 0;
     for (std::int64_t j = 0; j <= i; ++j) sum += std::exp(score(i, j));

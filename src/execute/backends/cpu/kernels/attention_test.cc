@@ -1,4 +1,4 @@
-// attention and its gradient against loops over all pairs in double.
+// attention and its gradient against loops over all pairs, in double.
 
 #include "execute/backends/cpu/kernels/attention.h"
 
@@ -10,7 +10,7 @@ namespace {
 struct Case {
   std::int64_t b, t, s, h, n, d;
   bool causal, segments, offset;
-  std::int64_t window = 0, places = 0;  // places: of a bias by distance
+  std::int64_t window = 0, places = 0;  // places: size of a bias by distance
 };
 const Case kCases[] = {
     {1, 1, 1, 1, 1, 1, true, false, false},           {2, 5, 5, 2, 2, 3, true, false, false},
@@ -52,12 +52,12 @@ struct Problem {
       q_segments.set(i, static_cast<double>((i % std::max<std::int64_t>(c.t, 1)) / 27));
     for (std::int64_t i = 0; i < k_segments.size(); ++i)
       k_segments.set(i, static_cast<double>((i % std::max<std::int64_t>(c.s, 1)) / 27));
-    if (c.s > 0 && c.t > 100) k_segments.set(3, 99);  // a key that nobody sees
+    if (c.s > 0 && c.t > 100) k_segments.set(3, 99);  // a key that no query sees
     for (std::int64_t b = 0; b < c.b; ++b) offset.set(b, static_cast<double>(b == 0 ? 80 : b == 1 ? 17 : -3));
   }
 
   bool shape_lets(std::int64_t i, std::int64_t j) const {
-    if (c.offset) return c.window == 0 || j < c.window;  // some window of the keys: where is data, how many is not
+    if (c.offset) return c.window == 0 || j < c.window;  // the offset is data: only the window's length counts
     return !c.causal || (j <= i && (c.window == 0 || i - j < c.window));
   }
   bool sees(std::int64_t b, std::int64_t i, std::int64_t j) const {
@@ -135,8 +135,8 @@ Exact exact_attention(const Problem& p) {
   return exact;
 }
 
-// Scores are sums of d products of rounded factors, about 2 in size each: error below (d + 8) 2^-24 · 20, and exp
-// passes it on.
+// Scores are sums of d products of rounded factors, about 2 in size each: the error is below (d + 8) 2^-24 · 20, and
+// exp passes it on.
 double score_error(const Problem& p) { return static_cast<double>(p.c.d + 8) * rounding(Elem::f32) * 20; }
 
 TEST(Attention, forward) {
@@ -203,7 +203,7 @@ TEST(Attention, gradient) {
           const std::int64_t key = p.key(b, j, a);
           const double weight = std::exp(p.score(b, i, j, a) - lse.at(p.row(b, i, a)));
           const double ds = weight * (p.dot(p.g, query, p.v, key) - delta) * p.shape.scale;
-          // The difference is of sums as large as Σ|g v|.
+          // The difference is between sums as large as Σ|g v|.
           double sum = 0;
           for (std::int64_t e = 0; e < c.d; ++e)
             sum += std::abs(p.g.at(query + e)) * (std::abs(p.v.at(key + e)) + std::abs(o.at(query + e)));
@@ -260,7 +260,7 @@ TEST(Attention, gradient) {
   }
 }
 
-// Blocks of keys that belong to other documents are left out, and said so.
+// Blocks of keys of other documents are skipped, and reported as skipped.
 TEST(Attention, whole_blocks_of_other_segments_are_skipped) {
   const std::int64_t t = 256, d = 16;
   const AttentionShape shape{1, t, t, 1, 1, d, true, 0.25};

@@ -1,5 +1,5 @@
-// Runs a chain (chain.h): for each block of 512 elements, each step goes once over its registers with full vectors;
-// what lies behind the last element is computed too and never stored.
+// Runs a chain (chain.h): for each block of 512 elements, each step goes once over its registers in whole vectors;
+// elements past the end are computed but not stored.
 
 #include "execute/backends/cpu/kernels/chain.h"
 
@@ -44,7 +44,7 @@ struct Mul {
 };
 struct Div {
   static F on(F a, F b) { return a / b; }
-  static std::int64_t on(std::int64_t a, std::int64_t) { return a; }  // the op takes floats only
+  static std::int64_t on(std::int64_t a, std::int64_t) { return a; }  // never used: the op accepts floats only
 };
 struct Max {
   static F on(F a, F b) { return max_nan(a, b); }
@@ -178,7 +178,7 @@ void gelu_tanh_step(const ChainStep& s, const Block& b) {
 void gelu_grad_step(const ChainStep& s, const Block& b) {
   map2(s, b, [](F x, F g) {
     const F cdf = 0.5f * (1.0f + erf_f(x * kSqrtHalf));
-    // x · pdf is 0 long before x² overflows: the bound keeps inf · 0 out.
+    // x · pdf becomes 0 long before x² overflows: the bound avoids inf · 0.
     const F bounded = vmin(vmax(x, splat(-20.0f)), splat(20.0f));
     const F pdf = kInvSqrt2Pi * exp_f(-0.5f * (bounded * bounded));
     return blend(x != x, x, g * (cdf + bounded * pdf));
@@ -209,7 +209,7 @@ constexpr StepFn kSteps[kNumChainOps] = {
 
 KernelReport report_of(const ChainArgs& args) {
   KernelReport report{};
-  std::uint64_t read = 0;  // slots: an operand may be loaded under several patterns
+  std::uint64_t read = 0;  // bit set of slots: an operand may be loaded with several patterns
   for (i64 k = 0; k < args.num_steps; ++k) {
     const ChainStep& s = args.steps[k];
     report.flops += cost_of(s.op).flops * args.n;
@@ -227,7 +227,7 @@ KernelReport report_of(const ChainArgs& args) {
 }  // namespace
 
 KernelReport chain(const ChainArgs& args) {
-  // 16 blocks a part: one visit of the team's shared loop per 8,192 elements.
+  // 16 blocks per part: one access to the team's shared loop per 8,192 elements.
   parallel_blocks(args.threads, args.n, 16 * kBlock, [&](i64 from, i64 to) {
     Registers registers;
     for (i64 begin = from; begin < to; begin += kBlock) {

@@ -1,10 +1,10 @@
 #pragma once
-// A chain: a straight line of elementwise steps that is run a block of elements at a time, its intermediate values in
-// registers of one block each that stay in the first-level cache; memory is read and written once, whatever the length
-// of the chain (the idea of numexpr). A single elementwise op is a chain of one.
+// A chain: a straight line of elementwise steps that runs on a block of elements at a time. Intermediate values are in
+// registers of one block each that stay in the first-level cache, so memory is read and written once, whatever the
+// length of the chain (as in numexpr). A single elementwise op is a chain of one.
 //
-// A step's value has an element type; bf16 values are rounded at every step, so fusing changes no bit. Roofline:
-// bytes of the operands and results over the memory's rate, but for exp, tanh, erf, log (about 1 ns per 16 elements).
+// A step's value has an element type; bf16 values are rounded at every step, so fusion changes no bit. Roofline: bytes
+// of the operands and results over the memory's rate, except for exp, tanh, erf, log (about 1 ns per 16 elements).
 
 #include "execute/backends/cpu/kernels/elem.h"
 
@@ -48,28 +48,28 @@ enum class ChainOp : std::uint8_t {
 };
 constexpr int kNumChainOps = 34;
 
-// Element i of the chain reads element (i / inner) % period of the operand: a vector along the last dim is inner 1,
-// a column inner = size of the dims behind it, a scalar period 1. period 0: element i itself.
+// Element i of the chain reads element (i / inner) % period of the operand. A vector along the last dim: inner 1. A
+// column: inner = size of the following dims. A scalar: period 1. period 0: element i itself.
 struct IndexPattern {
   std::int64_t inner = 1;
   std::int64_t period = 0;
 };
 
 constexpr int kMaxChainRegisters = 40;      // of f32, bf16, i32 and bool values
-constexpr int kMaxChainWideRegisters = 40;  // of i64 values, numbered apart
+constexpr int kMaxChainWideRegisters = 40;  // of i64 values, numbered separately
 constexpr int kMaxChainSlots = 64;
 
 struct ChainStep {
   ChainOp op = ChainOp::load;
-  Elem elem = Elem::f32;                      // of the value this step makes; store: of memory
+  Elem elem = Elem::f32;                      // of the value this step makes; store: of the memory
   Elem from = Elem::f32;                      // cast, compares, is_finite, select's branches: of the operands
   std::uint8_t dst = 0, a = 0, b = 0, c = 0;  // registers
-  std::int32_t slot = 0;                      // load, store: which of the pointers
+  std::int32_t slot = 0;                      // load, store: index of the pointer
   IndexPattern pattern;                       // load: of the operand; iota: the value is (i / inner) % period
   double value = 0;                           // constant
 };
 
-// Flops and transcendentals of one element, as the ops' `work` counts them.
+// Flops and transcendentals per element, as the ops' `work` counts them.
 struct ChainCost {
   int flops, transcendentals;
 };

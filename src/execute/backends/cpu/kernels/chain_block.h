@@ -1,5 +1,5 @@
 #pragma once
-// The elements of a chain under work: a block of them, in registers that are arrays. For kernel sources only.
+// The block of elements that a chain currently works on, in registers that are arrays. For kernel sources only.
 
 #include "execute/backends/cpu/kernels/chain.h"
 #include "execute/backends/cpu/kernels/vec_math.h"
@@ -9,12 +9,12 @@ namespace {
 
 constexpr i64 kBlock = 512;
 
-struct Registers {  // + 64: neighbours do not share cache sets
+struct Registers {  // + 64: neighbours do not map to the same cache sets
   alignas(64) unsigned char narrow[kMaxChainRegisters][kBlock * 4 + 64];
   alignas(64) unsigned char wide[kMaxChainWideRegisters][kBlock * 8 + 64];
 };
 
-// The elements [begin, begin + n) under work.
+// The current elements [begin, begin + n).
 struct Block {
   Registers& registers;
   void* const* pointers;
@@ -33,7 +33,7 @@ inline I load_i(const std::int32_t* p) {
 }
 inline void store_i(std::int32_t* p, I v) { __builtin_memcpy(p, &v, sizeof v); }
 
-// One operand in f32, rounded where the value's type is bf16.
+// One operand in f32; rounds the result if the value's type is bf16.
 template <typename Fn>
 inline void map1(const ChainStep& s, const Block& b, Fn fn) {
   const float* x = b.f(s.a);

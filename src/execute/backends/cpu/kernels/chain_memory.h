@@ -1,5 +1,5 @@
 #pragma once
-// Steps of a chain that bring values from somewhere and to somewhere: constants, counters, memory, other types.
+// Steps of a chain that load or store values: constants, counters, memory, and type conversions.
 
 #include "execute/backends/cpu/kernels/chain_block.h"
 
@@ -19,7 +19,7 @@ void constant_step(const ChainStep& s, const Block& b) {
   }
 }
 
-// The stretches of equal or of rising operand index: fn(position, count, index, step) with step 0 or 1.
+// Runs of constant or consecutive operand index: fn(position, count, index, step) with step 0 or 1.
 template <typename Fn>
 inline void runs(const IndexPattern& pattern, i64 begin, i64 n, const Fn& fn) {
   if (pattern.period == 0) {
@@ -99,7 +99,7 @@ void load_step(const ChainStep& s, const Block& b) {
   }
 }
 
-// Registers hold what the type holds: steps have rounded.
+// Registers hold values that the type can represent: steps have rounded.
 inline void store_exact(float* p, F v) { store(p, v); }
 template <typename T>
 inline void store_floats(T* y, const float* x, i64 n) {

@@ -12,7 +12,7 @@ struct OneOp {
   ChainOp op;
   int arity;
   std::function<double(double, double)> exact;
-  double tolerance;  // relative to the sum of what is added up, in units of rounding
+  double tolerance;  // relative to the sum of absolute terms, in units of rounding
 };
 
 double gelu_tanh_slope(double x) {
@@ -118,7 +118,7 @@ TEST(Chain, a_fused_chain_has_the_bits_of_its_ops_one_by_one) {
     kernels.chain({tanh, 3, p3, n, 1});
     const KernelReport report = kernels.chain({all, 6, p4, n, 2});
     EXPECT_TRUE(apart.copy() == fused.copy());
-    expect_report(report, 2 * n, n, 2 * n * 2, n * 2);  // the middle is not moved
+    expect_report(report, 2 * n, n, 2 * n * 2, n * 2);  // intermediate values are not moved
   }
 }
 

@@ -1,6 +1,6 @@
-// cross_entropy and its gradient over rows of logits. The softmax is never kept: the gradient computes it again from
-// the logits and their lse, in place. Roofline: memory (bf16 rows are read twice forward, the second time from cache)
-// or one exponential an element.
+// cross_entropy and its gradient over rows of logits. The softmax is not stored: the gradient recomputes it from the
+// logits and their lse, in place. Roofline: memory (bf16 rows are read twice in forward, the second time from cache) or
+// one exponential per element.
 
 #include "execute/backends/cpu/kernels/entry.h"
 #include "execute/backends/cpu/kernels/row.h"

@@ -1,3 +1,6 @@
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "execute/backends/cpu/kernels/kernels.h"
 #include "ground/base/error.h"
 
@@ -41,6 +44,23 @@ Isa best_isa() {
 const Kernels& kernels_of(Isa isa) {
   CHECK(supports(isa), "this machine does not support {}", name_of(isa));
   return isa == Isa::avx512 ? avx512::kTable : avx2::kTable;
+}
+
+namespace {
+
+// Linux grants the state of tiles to a process that asks (Documentation/arch/x86/xstate.rst): ARCH_REQ_XCOMP_PERM of
+// XFEATURE_XTILEDATA.
+bool has_tiles() {
+  static const bool granted = __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") &&
+                              ::syscall(SYS_arch_prctl, 0x1023, 18) == 0;
+  return granted;
+}
+
+}  // namespace
+
+Int8Unit best_int8_unit(Isa isa) {
+  if (isa != Isa::avx512 || !__builtin_cpu_supports("avx512vnni")) return Int8Unit::pairs;
+  return has_tiles() ? Int8Unit::amx : Int8Unit::vnni;
 }
 
 }  // namespace systole::cpu

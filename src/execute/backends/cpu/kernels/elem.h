@@ -1,8 +1,7 @@
 #pragma once
-// What every kernel shares with its caller: element types, and the report of what a call did. Kernels are compiled
-// several times for different instruction sets (see kernels.h), so the headers between them and the rest of the
-// program hold plain data only: an inline function here could be compiled for AVX-512 and then be taken by the linker
-// for the whole program.
+// Shared by every kernel and its caller: element types, and the report of a call's work. Kernels are compiled once per
+// instruction set (kernels.h), so headers shared with the rest of the program contain plain data only: the linker could
+// use an inline function compiled for AVX-512 in the whole program.
 
 #include <cstdint>
 
@@ -15,11 +14,11 @@ static inline constexpr std::int64_t size_of(Elem elem) {
   return elem == Elem::i64 ? 8 : elem == Elem::bf16 ? 2 : elem == Elem::boolean ? 1 : 4;
 }
 
-// What a call really did, counted from the sizes it was given and the blocks it went through, by the conventions of
-// describe/graph/op.h: add, subtract, multiply, divide are 1 flop each (a sum of n adds n times), each elementary
-// function is 1 transcendental, comparisons, selections and conversions are nothing. Work that the shapes ask for but
-// the data made needless (masked blocks, ignored labels) is in `skipped_flops` and not in `flops`:
-// flops + skipped_flops is what the op's `work` says. Bytes are those of distinct operands and results, whole.
+// The actual work of a call, counted from the sizes it was given and the blocks it went through, by the conventions of
+// describe/ir/op.h: add, subtract, multiply, divide are 1 flop each (a sum of n adds n times), each elementary function
+// is 1 transcendental, comparisons, selections and conversions are free. Work that the shapes imply but the data makes
+// unnecessary (masked blocks, ignored labels) is in `skipped_flops`, not in `flops`: flops + skipped_flops equals the
+// op's `work`. Bytes are those of distinct operands and results, whole.
 struct KernelReport {
   std::int64_t flops;
   std::int64_t transcendentals;

@@ -1,6 +1,6 @@
-// embedding: rows copied. embedding_grad: the table is cleared, then each part owns a stripe of columns and adds the
-// rows in the order of the ids, so that a sum has one order for any number of threads. Roofline: memory; the gradient
-// writes the whole table.
+// embedding copies rows. embedding_grad clears the table; then each part owns a stripe of columns and adds the rows in
+// order of the ids, so that a sum has one order for any number of threads. Roofline: memory; the gradient writes the
+// whole table.
 
 #include "execute/backends/cpu/kernels/embedding.h"
 

@@ -1,11 +1,11 @@
 #pragma once
-// embedding and its scatter-add, rotary.
+// embedding and its gradient (a scatter-add), and rotary.
 
 #include "execute/backends/cpu/kernels/elem.h"
 
 namespace systole::cpu {
 
-// y[i, :] = table[ids[i], :]; zeros where the id is not in [0, vocab).
+// y[i, :] = table[ids[i], :]; zeros if the id is not in [0, vocab).
 struct EmbeddingArgs {
   const void* table;
   const std::int32_t* ids;
@@ -15,7 +15,7 @@ struct EmbeddingArgs {
   int threads;
 };
 
-// table[v, :] = Σ over i with ids[i] = v of g[i, :], in the order of i, in f32.
+// table[v, :] = Σ over i with ids[i] = v of g[i, :], in order of i, in f32.
 struct EmbeddingGradArgs {
   const std::int32_t* ids;
   const void* g;
@@ -27,12 +27,12 @@ struct EmbeddingGradArgs {
 
 constexpr std::int64_t kMaxRotaryWidth = 1024;
 
-// Frequencies as Llama 3.1 stretches them; factor 0: as they are. The formula is in describe/graph/ops/rotary.cc.
+// Llama 3.1's frequency scaling for long contexts; factor 0: none. The formula is in describe/ops/rotary.cc.
 struct RotaryStretch {
   double factor, low_freq_factor, high_freq_factor, original_context;
 };
 
-// x[tokens, heads, d] with positions [tokens]; y may be x. d even and at most kMaxRotaryWidth. The angles are f64.
+// x[tokens, heads, d] with positions [tokens]; y may be x. d is even and at most kMaxRotaryWidth. The angles are f64.
 struct RotaryArgs {
   const void* x;
   const std::int32_t* positions;

@@ -51,7 +51,7 @@ TEST(Embedding, gradient_adds_in_the_order_of_the_ids) {
     for (const Case& c : kCases) {
       const Tensor g = random_tensor(elem, c.ids * c.width, 2);
       Tensor ids = ids_of(c), table(Elem::f32, c.vocab * c.width);
-      for (std::int64_t i = 0; i < table.size(); ++i) table.set(i, 77);  // what was there goes
+      for (std::int64_t i = 0; i < table.size(); ++i) table.set(i, 77);  // overwritten
       std::vector<float> want(static_cast<std::size_t>(c.vocab * c.width));
       std::int64_t outside = 0;
       for (std::int64_t i = 0; i < c.ids; ++i) {
@@ -74,7 +74,7 @@ TEST(Embedding, gradient_adds_in_the_order_of_the_ids) {
                           c.vocab * c.width * 4);
             EXPECT_EQ(report.skipped_flops, outside * c.width);
             for (std::int64_t i = 0; i < table.size(); ++i)
-              ASSERT_EQ(table.as<float>()[i], want[static_cast<std::size_t>(i)]) << i;  // to the bit
+              ASSERT_EQ(table.as<float>()[i], want[static_cast<std::size_t>(i)]) << i;  // bit for bit
           });
     }
   }
@@ -128,7 +128,7 @@ TEST(Rotary, is_its_formula_at_far_positions) {
   }
 }
 
-// Llama 3.1's: d 128, theta 500000, factor 8. Of its 64 frequencies some are fast, some slow, some between.
+// Llama 3.1's: d 128, theta 500000, factor 8. Its 64 frequencies include high, low and intermediate ones.
 TEST(Rotary, stretched_frequencies_are_their_formula) {
   const std::int64_t tokens = 5, heads = 2, d = 128, half = d / 2;
   const RotaryStretch stretch{8, 1, 4, 8192};

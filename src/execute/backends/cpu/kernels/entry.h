@@ -1,5 +1,5 @@
 #pragma once
-// For kernel sources only: the kernels of this compilation, in the namespace of its instruction set.
+// For kernel sources only: declares the kernels of this compilation, in the namespace of its instruction set.
 
 #include "execute/backends/cpu/kernels/kernels.h"
 

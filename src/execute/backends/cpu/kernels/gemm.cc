@@ -1,9 +1,13 @@
-// gemm, after Goto and van de Geijn ("Anatomy of High-Performance Matrix Multiplication", 2008): B is packed by panels
-// of kGemmColumns columns and at most kGemmSteps of k, A by blocks of kGemmRows rows, each into slivers as wide as a
-// tile of C; a tile's kTileM × 2 vectors stay in registers while k goes by (2 loads, kTileM broadcasts and 2 kTileM
-// fused multiply-adds a step). Packing turns bf16 into f32 and transposes in registers where k is the contiguous dim.
+// gemm, after Goto and van de Geijn ("Anatomy of High-Performance Matrix Multiplication", 2008). B is packed in panels
+// of kGemmColumns columns and at most kGemmSteps of k, A in blocks of kGemmRows rows, each in slivers as wide as a tile
+// of C. A tile's kTileM × 2 vectors stay in registers during the loop over k (2 loads, kTileM broadcasts and 2 kTileM
+// fused multiply-adds per step). Packing converts bf16 to f32, and transposes in registers if k is the contiguous dim.
 //
-// Roofline: the f32 multiply-add rate. An element of A is packed once a panel and used in kGemmColumns columns.
+// Roofline: the f32 multiply-add rate. An element of A is packed once per panel and used for kGemmColumns columns.
+//
+// With few rows the rate of memory at which B is read is the bound, and packing would double it. So few rows are
+// computed from B as it lies (kFewRows, FewRows below), with each sum in the same order: an element of C has the same
+// bits whatever m is.
 
 #include "execute/backends/cpu/kernels/gemm.h"
 
@@ -17,8 +21,8 @@ namespace {
 constexpr int kTileM = kLanes == 16 ? 14 : 6, kTileN = 2 * kLanes;
 static_assert(kGemmRows % kTileM == 0 && 32 % kTileN == 0);
 
-// A sliver of kWidth rows of x, of which it has `rows` from here on, as f32 y[k][kWidth]; rows past them are 0. Writes
-// up to a vector past its end.
+// Packs a sliver of kWidth rows of x, of which `rows` remain, as f32 y[k][kWidth]; further rows are 0. May write up to
+// a vector past its end.
 template <int kWidth, typename T>
 inline void pack_sliver(const T* x, i64 row, i64 step, i64 rows, i64 k, float* y) {
   if (step == 1) {
@@ -45,7 +49,7 @@ inline void pack_sliver(const T* x, i64 row, i64 step, i64 rows, i64 k, float* y
   }
 }
 
-// A tile of C: the sums so far (null: none) and A's and B's slivers, to `c`.
+// Computes a tile of C: previous sums (null: none) plus the product of A's and B's slivers, into `c`.
 template <typename T>
 inline void tile(i64 k, const float* a, const float* b, const float* sums, i64 sums_row, T* c, i64 c_row) {
   F sum[kTileM][2];
@@ -74,7 +78,7 @@ inline void tile(i64 k, const float* a, const float* b, const float* sums, i64 s
   }
 }
 
-// The same for `rows` × `columns` of a tile at an edge of C.
+// The same for a partial tile of `rows` × `columns` at an edge of C.
 template <typename T>
 void edge_tile(i64 k, const float* a, const float* b, const float* sums, i64 sums_row, T* c, i64 c_row, i64 rows,
                i64 columns) {
@@ -93,10 +97,10 @@ void edge_tile(i64 k, const float* a, const float* b, const float* sums, i64 sum
   }
 }
 
-// Where a stretch of k reads the sums of those before it and puts its own.
+// Where a range of k reads the sums of earlier ranges and writes its own.
 template <typename T>
 struct Place {
-  const float* sums;  // of the panel's first column; null at the first stretch
+  const float* sums;  // of the panel's first column; null in the first range
   i64 sums_row;
   T* c;
   i64 c_row;
@@ -116,7 +120,7 @@ struct Panel {
     });
   }
 
-  // Rows in `cuts` runs of slivers, columns in `sides`: enough parts for every thread, blocks of A within kGemmRows.
+  // Splits the rows into `cuts` and the columns into `sides`: a part for every thread, blocks of A within kGemmRows.
   template <typename T>
   void multiply(float* blocks, const Place<T>& place) const {
     const i64 slivers = ceil_div(args.m, kTileM), most = kGemmRows / kTileM;
@@ -176,12 +180,117 @@ void product(const GemmArgs& args) {
   }
 }
 
+// Products of up to kFewRows rows. A part is a strip of columns, over all of k; within a range of k it takes the rows in
+// groups, for which B's strip comes from the cache after the first.
+constexpr i64 kFewRows = 32, kGroup = 8;
+constexpr i64 kAhead = 8;  // steps of k between a prefetch and its use
+
+// The vectors of columns that a group of rows has in registers.
+constexpr int vectors_of(int rows) {
+  const int vectors = (kLanes == 16 ? 16 : 8) / rows;
+  return vectors < 8 ? vectors : 8;
+}
+
+template <typename In>
+struct FewRows {
+  const GemmArgs& args;
+
+  const In* a(i64 row, i64 step) const {
+    return static_cast<const In*>(args.a.data) + row * args.a.row + step * args.a.step;
+  }
+  const In* b(i64 column, i64 step) const {
+    return static_cast<const In*>(args.b.data) + column * args.b.row + step * args.b.step;
+  }
+
+  // sums[kRows][kVectors] += Σ over steps [begin, end) for columns from `column` on, `width` of which are there.
+  template <int kRows, int kVectors>
+  void add(i64 row, i64 column, i64 width, i64 begin, i64 end, F (&sums)[kRows][kVectors]) const {
+    F sum[kRows][kVectors] = {};
+    if (args.b.row == 1) {
+      for (i64 p = begin; p < end; ++p) {
+        const In* from = b(column, p);
+        F values[kVectors];
+#pragma GCC unroll 8
+        for (int j = 0; j < kVectors; ++j) {
+          values[j] = j * kLanes < width ? get(from, j * kLanes, width) : F{};
+          __builtin_prefetch(from + kAhead * args.b.step + j * kLanes);
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < kRows; ++i) {
+          const F value = splat(to_f32(*a(row + i, p)));
+#pragma GCC unroll 8
+          for (int j = 0; j < kVectors; ++j) sum[i][j] += value * values[j];
+        }
+      }
+    } else {
+      for (i64 p = begin; p < end; p += kLanes) {
+        const i64 steps = lesser(kLanes, end - p);
+#pragma GCC unroll 8
+        for (int j = 0; j < kVectors; ++j) {
+          F tile[kLanes];
+#pragma GCC unroll 16
+          for (int c = 0; c < kLanes; ++c)
+            tile[c] = j * kLanes + c < width ? get(b(column + j * kLanes + c, p), 0, steps) : F{};
+          transpose(tile);
+          for (i64 q = 0; q < steps; ++q) {
+#pragma GCC unroll 8
+            for (int i = 0; i < kRows; ++i) sum[i][j] += splat(to_f32(*a(row + i, p + q))) * tile[q];
+          }
+        }
+      }
+    }
+    const bool first = begin == 0;
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 8
+      for (int j = 0; j < kVectors; ++j) sums[i][j] = first ? sum[i][j] : sum[i][j] + sums[i][j];
+    }
+  }
+
+  template <int kRows, typename Out>
+  void group(i64 row, i64 column, i64 width) const {
+    constexpr int kVectors = vectors_of(kRows);
+    const i64 stretch = gemm_steps(args.k);
+    for (i64 at = 0; at < width; at += kVectors * kLanes) {
+      const i64 here = lesser(kVectors * kLanes, width - at);
+      F sums[kRows][kVectors] = {};
+      for (i64 step = 0; step < args.k; step += stretch)
+        add<kRows, kVectors>(row, column + at, here, step, lesser(step + stretch, args.k), sums);
+      for (int i = 0; i < kRows; ++i) {
+        Out* c = static_cast<Out*>(args.c) + (row + i) * args.c_row + column + at;
+        for (int j = 0; j < kVectors && j * kLanes < here; ++j) put(c, j * kLanes, here, sums[i][j]);
+      }
+    }
+  }
+
+  template <typename Out>
+  void run() const {
+    constexpr i64 kStrip = 8 * kLanes;  // columns; a multiple of every group's
+    parallel(args.threads, ceil_div(args.n, kStrip), Schedule::contiguous, [&](i64 strip, int) {
+      const i64 column = strip * kStrip, width = lesser(kStrip, args.n - column);
+      i64 row = 0;
+      for (; row + kGroup <= args.m; row += kGroup) group<kGroup, Out>(row, column, width);
+      for (; row + 4 <= args.m; row += 4) group<4, Out>(row, column, width);
+      for (; row + 2 <= args.m; row += 2) group<2, Out>(row, column, width);
+      if (row < args.m) group<1, Out>(row, column, width);
+    });
+  }
+};
+
+bool few(const GemmArgs& args) { return args.m <= kFewRows && (args.b.row == 1 || args.b.step == 1); }
+
 }  // namespace
 
 KernelReport gemm(const GemmArgs& args) {
   visit_float(args.in, [&](auto* in) {
     visit_float(args.out, [&](auto* out) {
-      product<typename Pointee<decltype(in)>::type, typename Pointee<decltype(out)>::type>(args);
+      using In = typename Pointee<decltype(in)>::type;
+      using Out = typename Pointee<decltype(out)>::type;
+      if (few(args)) {
+        FewRows<In>{args}.template run<Out>();
+      } else {
+        product<In, Out>(args);
+      }
     });
   });
   const i64 in = size_of(args.in);

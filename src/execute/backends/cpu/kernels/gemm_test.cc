@@ -1,4 +1,4 @@
-// gemm against sums in double: every kind of edge, stride, type, and both sides of a cut of k.
+// gemm against sums in double: all edges, strides and types, and lengths below and above a split of k.
 
 #include "execute/backends/cpu/kernels/gemm.h"
 
@@ -9,14 +9,14 @@ namespace {
 
 struct Case {
   std::int64_t m, n, k;
-  char a, b;  // which of the strides of an operand is 1: 'k', the 'r'ow's, or 'n'either
+  char a, b;  // the stride of each operand that is 1: 'k', 'r'ow, or 'n'either
 };
 const Case kCases[] = {{1, 1, 1, 'k', 'k'},      {14, 32, 16, 'k', 'r'},    {13, 31, 17, 'k', 'k'},
                        {15, 33, 15, 'r', 'r'},   {6, 16, 40, 'r', 'k'},     {200, 70, 33, 'k', 'r'},
                        {3, 1100, 20, 'k', 'k'},  {340, 1, 50, 'r', 'r'},    {37, 45, 513, 'k', 'k'},
                        {29, 40, 1500, 'r', 'k'}, {20, 1056, 600, 'k', 'r'}, {19, 35, 21, 'n', 'n'}};
 
-// [rows, k] with room between the rows.
+// [rows, k] with gaps between the rows.
 struct Operand {
   Tensor data;
   std::int64_t row, step;
@@ -84,7 +84,35 @@ TEST(Gemm, sums_of_products) {
   }
 }
 
-// An infinity or NaN of an operand reaches its row and column of C and no other.
+// Few rows are computed from B as it lies, many from a packed panel: an element of C has the same bits.
+TEST(Gemm, an_element_has_the_same_bits_whatever_the_rows_beside_it) {
+  for (const Elem elem : {Elem::f32, Elem::bf16}) {
+    for (const char unit : {'k', 'r'}) {
+      const std::int64_t m = 70, n = 1100, k = 1030;
+      const Operand a(elem, m, k, 'k', 1), b(elem, n, k, unit, 2);
+      for (int isa = 0; isa < kNumIsas; ++isa) {
+        if (!supports(static_cast<Isa>(isa))) continue;
+        const auto rows = [&](std::int64_t first, std::int64_t count) {
+          Tensor c(elem, count * n), workspace(Elem::f32, gemm_workspace(count, n, k, elem, 2) / 4);
+          GemmOperand part = a.operand();
+          part.data = a.data.bytes() + first * a.row * size_of(elem);
+          kernels_of(static_cast<Isa>(isa))
+              .gemm({count, n, k, elem, elem, part, b.operand(), c.data(), n, workspace.data(), 2});
+          EXPECT_TRUE(c.intact() && workspace.intact());
+          return c.copy();
+        };
+        const std::vector<std::byte> whole = rows(0, m);
+        for (const std::int64_t count : {1, 2, 3, 4, 5, 7, 8, 15, 32, 33}) {
+          const std::vector<std::byte> some = rows(30, count);
+          EXPECT_TRUE(std::equal(some.begin(), some.end(), whole.begin() + 30 * n * size_of(elem)))
+              << name_of(dtype_of(elem)) << " " << unit << " " << count << " rows";
+        }
+      }
+    }
+  }
+}
+
+// An infinity or NaN in an operand affects its row and column of C and no other.
 TEST(Gemm, what_is_not_finite_stays_where_it_belongs) {
   const std::int64_t m = 20, n = 40, k = 30;
   Operand a(Elem::bf16, m, k, 'k', 1), b(Elem::bf16, n, k, 'k', 2);

@@ -1,5 +1,5 @@
-// Rates of the kernels on the sizes of GPT-2 124M and of the quickstart, against two yardsticks measured in the same
-// run: the f32 multiply-add rate of this instruction set and the memory's copy rate. Threads: 1 and all cores.
+// Rates of the kernels on the sizes of GPT-2 124M and of the quickstart, relative to two yardsticks measured in the
+// same run: the f32 multiply-add rate of this instruction set, and the memory's copy rate. Threads: 1 and all cores.
 
 #include <benchmark/benchmark.h>
 #include <sched.h>
@@ -20,7 +20,7 @@ int cores() {
 
 const Kernels& kernels() { return kernels_of(best_isa()); }
 
-// Values of any type that are small numbers, aligned.
+// Aligned data of small numbers, of any type.
 struct Data {
   std::vector<std::uint64_t> words;
   explicit Data(std::int64_t bytes) : words(static_cast<std::size_t>(bytes / 8 + 9)) {}
@@ -70,7 +70,7 @@ void copy(benchmark::State& state) {
   measure(state, [&] { return kernels().copy(args); });
 }
 
-// gelu_tanh of [4096, 3072] with a bias: what a feed-forward block does between its contractions.
+// gelu_tanh of [4096, 3072] with a bias: the chain of a feed-forward block between its contractions.
 void chain_gelu(benchmark::State& state) {
   const std::int64_t n = 4096 * 3072;
   Data x = numbers(Elem::bf16, n), bias = numbers(Elem::bf16, 3072), y(n * 2);
@@ -156,6 +156,24 @@ void dropout(benchmark::State& state) {
   });
 }
 
+// A projection of a block of 4096: of the decode of one and of four sequences, and of a prefill.
+void contract_int8(benchmark::State& state) {
+  const std::int64_t rows = state.range(1), n = 4096, k = 4096;
+  const int threads = static_cast<int>(state.range(0));
+  Data x = numbers(Elem::f32, rows * k), w(n * k), scale = numbers(Elem::f32, n), y(rows * n * 4),
+       workspace(contract_int8_workspace(rows, k));
+  PhiloxStream random(2);
+  for (std::int64_t i = 0; i < n * k; i += 4) {
+    const std::uint32_t four = random.next_u32();
+    __builtin_memcpy(static_cast<char*>(w.at()) + i, &four, 4);
+  }
+  measure(state, [&] {
+    return kernels().contract_int8({static_cast<float*>(x.at()), static_cast<std::int8_t*>(w.at()),
+                                    static_cast<float*>(scale.at()), static_cast<float*>(y.at()), rows, n, k,
+                                    best_int8_unit(best_isa()), workspace.at(), threads});
+  });
+}
+
 AttentionShape shape_of(const benchmark::State& state) {
   const std::int64_t t = state.range(1), d = state.range(2), h = state.range(3);
   return {4, t, t, h, h, d, true, 0.125};
@@ -226,6 +244,13 @@ void by_shape(benchmark::internal::Benchmark* b) {
   b->UseRealTime()->Unit(benchmark::kMillisecond);
 }
 
+void by_rows(benchmark::internal::Benchmark* b) {
+  for (const int threads : {1, cores()}) {
+    for (const int rows : {1, 4, 16, 512}) b->Args({threads, rows});
+  }
+  b->UseRealTime()->Unit(benchmark::kMillisecond);
+}
+
 BENCHMARK(f32_multiply_add_of_one_thread);
 BENCHMARK(copy)->Apply(by_threads);
 BENCHMARK(chain_gelu)->Apply(by_threads);
@@ -235,6 +260,7 @@ BENCHMARK(layer_norm_grad)->Apply(by_threads);
 BENCHMARK(cross_entropy)->Apply(by_threads);
 BENCHMARK(bias_gradient)->Apply(by_threads);
 BENCHMARK(dropout)->Apply(by_threads);
+BENCHMARK(contract_int8)->Apply(by_rows);
 BENCHMARK(attention)->Apply(by_shape);
 BENCHMARK(attention_grad)->Apply(by_shape);
 

@@ -1,6 +1,6 @@
-// Strided copies. Dims of size 1 go, neighbours that lie one behind the other on both sides merge; then the innermost
-// dim of dst is a run of memory (memcpy), one value (fill), or, where another dim is innermost in src, a transpose in
-// tiles of 32 × 32 that stay in the first-level cache.
+// Strided copies. Dims of size 1 are dropped, and neighbours that are adjacent on both sides are merged. Then the
+// innermost dim of dst is a contiguous run (memcpy), one value (fill), or, if another dim is innermost in src, a
+// transpose in tiles of 32 × 32 that fit the first-level cache.
 
 #include "execute/backends/cpu/kernels/entry.h"
 #include "execute/backends/cpu/kernels/vec.h"
@@ -15,7 +15,7 @@ struct Form {
 
 Form canonical(const CopyArgs& args) {
   Form form;
-  for (int k = 0; k < args.ndim; ++k) {  // insertion by descending dst stride: dst is written in its own order
+  for (int k = 0; k < args.ndim; ++k) {  // insertion sort by descending dst stride: dst is written in order
     if (args.size[k] == 1) continue;
     int at = form.ndim++;
     for (; at > 0 && form.dst[at - 1] < args.dst_stride[k]; --at) {
@@ -41,7 +41,7 @@ Form canonical(const CopyArgs& args) {
   return form;
 }
 
-// The offsets of the index-th point of the dims other than the innermost and dim `but`.
+// The offsets of the index-th point over all dims except the innermost and dim `but`.
 void offsets_of(const Form& form, int but, i64 index, i64* src, i64* dst) {
   for (int k = form.ndim - 2; k >= 0; --k) {
     if (k == but) continue;
@@ -66,7 +66,7 @@ void copy_run(const T* src, i64 src_stride, T* dst, i64 dst_stride, i64 n) {
 
 constexpr i64 kTile = 32;
 
-// A tile: n innermost points of dst against m points of the dim that is innermost in src.
+// A tile of a transpose: n innermost points of dst by m points of the dim that is innermost in src.
 template <typename T>
 void transpose_tile(const T* src, i64 src_stride, T* dst, i64 dst_stride, i64 m, i64 n) {
   for (i64 j = 0; j < m; ++j) {
@@ -78,7 +78,7 @@ template <typename T>
 void copy_form(const Form& form, const T* src, T* dst, int threads) {
   const int inner = form.ndim - 1;
   const i64 n = form.size[inner];
-  int across = -1;  // the dim that is innermost in src, if that is not dst's
+  int across = -1;  // the dim that is innermost in src, if it is not dst's innermost
   for (int k = 0; k < inner; ++k) {
     if (form.src[k] == 1 && form.src[inner] > 1 && form.dst[inner] == 1) across = k;
   }
@@ -100,7 +100,7 @@ void copy_form(const Form& form, const T* src, T* dst, int threads) {
         });
     return;
   }
-  const i64 piece = 65536 / static_cast<i64>(sizeof(T)), pieces = ceil_div(n, piece);  // long runs are shared too
+  const i64 piece = 65536 / static_cast<i64>(sizeof(T)), pieces = ceil_div(n, piece);  // long runs are split too
   parallel_blocks(threads, outer * pieces, rows_per_part(lesser(n, piece) * static_cast<i64>(sizeof(T))),
                   [&](i64 begin, i64 end) {
                     for (i64 part = begin; part < end; ++part) {
@@ -113,7 +113,7 @@ void copy_form(const Form& form, const T* src, T* dst, int threads) {
                   });
 }
 
-// fn(T*) with an unsigned integer of the size.
+// Calls fn(T*) with the unsigned integer type of this size.
 template <typename Fn>
 inline void visit_size(int elem_size, const Fn& fn) {
   switch (elem_size) {
@@ -170,21 +170,10 @@ KernelReport take_row(const TakeRowArgs& args) {
   return {0, 0, 0, 0, args.batch * (args.rows * bytes + 4), args.batch * bytes};
 }
 
+// The cache is a pool with a page per entry.
 KernelReport cache_write(const CacheWriteArgs& args) {
-  const i64 bytes = args.inner * args.elem_size;
-  if (args.cache_in != args.cache) {
-    __builtin_memcpy(args.cache, args.cache_in, static_cast<std::size_t>(args.batch * args.cache_rows * bytes));
-  }
-  parallel_blocks(args.threads, args.batch * args.count, rows_per_part(bytes), [&](i64 begin, i64 end) {
-    for (i64 i = begin; i < end; ++i) {
-      const i64 b = i / args.count, row = args.position[b] + i % args.count;
-      if (row < 0 || row >= args.cache_rows) continue;
-      __builtin_memcpy(static_cast<char*>(args.cache) + (b * args.cache_rows + row) * bytes,
-                       static_cast<const char*>(args.rows) + i * bytes, static_cast<std::size_t>(bytes));
-    }
-  });
-  const i64 cache = args.batch * args.cache_rows * bytes;
-  return {0, 0, 0, 0, cache + args.batch * (args.count * bytes + 4), cache};
+  return page_write({args.cache_in, args.cache, args.rows, nullptr, args.position, args.elem_size, args.batch,
+                     args.cache_rows, args.batch, args.count, 1, args.inner, args.threads});
 }
 
 }  // namespace systole::cpu::SYSTOLE_ISA

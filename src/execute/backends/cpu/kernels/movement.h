@@ -1,6 +1,6 @@
 #pragma once
-// Moving data: strided copies (which are transpose, slice, concatenate, pad and broadcast), fills, and the two ops of a
-// cache. Roofline: bytes read and written over the memory's rate.
+// Data movement: strided copies (transpose, slice, concatenate, pad and broadcast), fills, and the two ops of a cache.
+// Roofline: bytes read and written over the memory's rate.
 
 #include "execute/backends/cpu/kernels/reduce.h"
 
@@ -12,13 +12,13 @@ struct CopyArgs {
   const void* src;
   void* dst;
   int elem_size;                  // bytes: 1, 2, 4 or 8
-  std::int64_t operand_elements;  // of the whole tensor that src lies in: what the report says was read
+  std::int64_t operand_elements;  // elements of the whole tensor of src: reported as read
   int ndim;
   std::int64_t size[kMaxDims], src_stride[kMaxDims], dst_stride[kMaxDims];
   int threads;
 };
 
-// n elements of the given bits.
+// Fills n elements with the given bits.
 struct FillArgs {
   void* dst;
   int elem_size;
@@ -27,7 +27,7 @@ struct FillArgs {
   int threads;
 };
 
-// y[b, :] = x[b, index[b], :] over `inner` elements; zeros where index is not in [0, rows).
+// y[b, :] = x[b, index[b], :] over `inner` elements; zeros if index is not in [0, rows).
 struct TakeRowArgs {
   const void* x;
   const std::int32_t* index;
@@ -37,9 +37,9 @@ struct TakeRowArgs {
   int threads;
 };
 
-// cache[b, position[b] + i, :] = rows[b, i, :] for i < count; rows that fall outside [0, cache_rows) are dropped.
+// cache[b, position[b] + i, :] = rows[b, i, :] for i < count; rows outside [0, cache_rows) are dropped.
 struct CacheWriteArgs {
-  const void* cache_in;  // copied first when it is not the cache itself
+  const void* cache_in;  // copied first if it is not the cache itself
   void* cache;
   const void* rows;
   const std::int32_t* position;

@@ -7,7 +7,7 @@
 namespace systole::cpu {
 namespace {
 
-// Elements of any size as i64-free patterns: element i holds a value of its own.
+// Elements of any size as bit patterns: each element has its own value.
 struct Cells {
   int elem_size;
   Tensor tensor;
@@ -98,8 +98,8 @@ TEST(Copy, every_permutation) {
 TEST(Copy, slices_and_broadcasts) {
   check_copy(4, {3, 5}, {9, 1}, {5, 1}, 36, 15);          // columns of a matrix
   check_copy(2, {3, 5}, {5, 1}, {11, 1}, 15, 44);         // into columns of a wider one
-  check_copy(4, {300, 70}, {0, 1}, {70, 1}, 70, 21000);   // a row repeated
-  check_copy(4, {300, 70}, {1, 0}, {70, 1}, 300, 21000);  // a column repeated
+  check_copy(4, {300, 70}, {0, 1}, {70, 1}, 70, 21000);   // a repeated row
+  check_copy(4, {300, 70}, {1, 0}, {70, 1}, 300, 21000);  // a repeated column
   check_copy(8, {4, 5, 6}, {0, 1, 0}, {30, 6, 1}, 5, 120);
   check_copy(4, {40000}, {0}, {1}, 1, 40000);  // a scalar
   check_copy(1, {4, 5}, {0, 0}, {5, 1}, 1, 20);
@@ -163,8 +163,8 @@ TEST(CacheWrite, rows_at_their_position_in_place_and_not) {
                                 threads});
         },
         [&](const KernelReport& report) {
-          const std::int64_t bytes = batch * length * inner * 4;
-          expect_report(report, 0, 0, bytes + batch * (count_rows * inner * 4 + 4), bytes);
+          const std::int64_t bytes = batch * count_rows * inner * 4;
+          expect_report(report, 0, 0, bytes + batch * 4, bytes);
           for (std::int64_t b = 0; b < batch; ++b) {
             for (std::int64_t row = 0; row < length; ++row) {
               const std::int64_t from = row - static_cast<std::int64_t>(position.at(b));

@@ -1,6 +1,6 @@
-// rms_norm, layer_norm and their gradients (formulas: describe/graph/ops/rms_norm.cc, layer_norm.cc). A row is read two
-// or three times, from memory once. The gradients of scale and bias are summed in f32 over blocks of rows into
-// the workspace, then over the blocks, both in order. Roofline: memory.
+// rms_norm, layer_norm and their gradients (formulas: describe/ops/rms_norm.cc, layer_norm.cc). A row is read two or
+// three times, but from memory once. The gradients of scale and bias are summed in f32 over blocks of rows into the
+// workspace, then over the blocks, both in order. Roofline: memory.
 
 #include "execute/backends/cpu/kernels/entry.h"
 #include "execute/backends/cpu/kernels/row.h"
@@ -18,7 +18,7 @@ inline T* row_of(void* base, i64 row, i64 n) {
   return static_cast<T*>(base) + row * n;
 }
 
-// fn(T*, S*) of the types of x and of scale.
+// Calls fn(T*, S*) with the types of x and of scale.
 template <typename Fn>
 inline void visit_pair(Elem elem, Elem scale_elem, const Fn& fn) {
   visit_float(elem, [&](auto* t) { visit_float(scale_elem, [&](auto* s) { fn(t, s); }); });
@@ -26,8 +26,8 @@ inline void visit_pair(Elem elem, Elem scale_elem, const Fn& fn) {
 
 inline float rsqrt_of(float x) { return 1.0f / __builtin_sqrtf(x); }
 
-// Rows that a pass goes over before the next pass does: sums across lanes wait for each other within a row, and not
-// between rows; the rows of one group are still in the first-level cache when the next pass comes.
+// The number of rows per pass. Sums across lanes are sequential within a row, but independent between rows; a group of
+// rows stays in the first-level cache for the next pass.
 constexpr i64 kMostRows = 16;
 inline i64 group_rows(i64 row_bytes) { return greater(1, lesser(kMostRows, 16384 / greater(1, row_bytes))); }
 
@@ -157,8 +157,8 @@ void sum_blocks(const float* partial, i64 blocks, i64 stride, void* out, Elem el
   });
 }
 
-// fn(first, end, partial) for groups of rows, partial the block's `vectors` sums (null when none are wanted), cleared
-// first.
+// fn(first, end, partial) for groups of rows; partial: the block's `vectors` sums, cleared first (null if none are
+// requested).
 template <typename Fn>
 void over_blocks(i64 rows, i64 n, i64 row_bytes, int vectors, void* workspace, int threads, const Fn& fn) {
   const i64 block = norm_block_rows(rows);

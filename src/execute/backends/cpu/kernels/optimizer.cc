@@ -1,6 +1,6 @@
-// adamw and sgd (formulas: describe/graph/ops/adamw.cc, sgd.cc), in f32, rounded to each tensor's type when stored.
-// Where *apply is 0 parameter and state stay as they were and the work is reported as skipped. Roofline: memory, adamw
-// 28 bytes an element in f32.
+// adamw and sgd (formulas: describe/ops/adamw.cc, sgd.cc), in f32, rounded to each tensor's type when stored.
+// If *apply is 0, parameter and state are unchanged, and the work is reported as skipped. Roofline: memory, adamw 28
+// bytes per element in f32.
 
 #include "execute/backends/cpu/kernels/optimizer.h"
 
@@ -63,7 +63,7 @@ void sgd_block(const SgdArgs& args, i64 begin, i64 end) {
   }
 }
 
-// fn(P*, G*, S*) of the types of parameter, gradient and state.
+// Calls fn(P*, G*, S*) with the types of parameter, gradient and state.
 template <typename Fn>
 inline void visit_three(Elem p, Elem g, Elem s, const Fn& fn) {
   visit_float(p,

@@ -1,5 +1,5 @@
 // dropout and stochastic_round: the words of random.h, 64 places at a time. Roofline: Philox, 10 rounds of two
-// multiplications for four elements.
+// multiplications per four elements.
 
 #include "execute/backends/cpu/kernels/random.h"
 
@@ -13,14 +13,14 @@ namespace {
 
 constexpr i64 kQuads = 16, kWords = 4 * kQuads;
 
-// Counters in the lower halves of 64-bit lanes, whose upper halves are never looked at: the product of lower halves is
-// one instruction, which the compilers' vector extensions do not reach.
+// Counters in the lower halves of 64-bit lanes; the upper halves are ignored. The product of lower halves is one
+// instruction, which the compilers' vector extensions do not expose.
 typedef std::uint64_t W __attribute__((vector_size(kLanes * 4)));
 constexpr i64 kWide = kLanes / 2, kGroups = kQuads / kWide;
 
 inline W product_of_lower(W a, W b) {
 #if defined(__AVX512F__)
-  // All lanes: the plain form makes gcc 12 warn of its own header (gcc bug 105593).
+  // All lanes: the plain form triggers a warning of gcc 12 in its own header (gcc bug 105593).
   return reinterpret_cast<W>(_mm512_maskz_mul_epu32(0xff, reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
 #else
   return reinterpret_cast<W>(_mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
@@ -56,7 +56,7 @@ inline std::uint64_t first_place(const RandomPlace& place) {
   return static_cast<std::uint64_t>(*place.row) * static_cast<std::uint64_t>(place.elements_per_row);
 }
 
-// fn(i, n, words) for the elements [begin, end), n of them from i at a time; element i is at place first + i.
+// Calls fn(i, n, words) for elements [begin, end), n of them from i at a time; element i has place first + i.
 template <typename Fn>
 inline void with_words(const RandomPlace& place, std::uint64_t first, i64 begin, i64 end, const Fn& fn) {
   const auto site = static_cast<std::uint32_t>(*place.site), step = static_cast<std::uint32_t>(*place.step);
@@ -70,12 +70,12 @@ inline void with_words(const RandomPlace& place, std::uint64_t first, i64 begin,
   }
 }
 
-// fn(first, begin, end) for runs of [begin, end) of one row, whose element i is at place first + i.
+// Calls fn(first, begin, end) for runs of [begin, end) within one row, whose element i has place first + i.
 template <typename Fn>
 inline void each_run(const TokenPlaces& t, i64 row, i64 begin, i64 end, const Fn& fn) {
   for (i64 i = begin; i < end;) {
     const i64 token = i / t.elements_per_token, b = token / t.tokens, at = token % t.tokens;
-    i64 last = at;  // of the tokens that follow one another
+    i64 last = at;  // last of the tokens with consecutive places
     while (last + 1 < t.tokens && (token + last + 1 - at) * t.elements_per_token < end &&
            t.places[last + 1] == t.places[last] + 1)
       ++last;
@@ -94,7 +94,7 @@ inline U load_words(const std::uint32_t* words) {
 
 inline std::uint16_t round_word(std::uint32_t bits, std::uint32_t word) {
   const std::uint32_t sign = bits & 0x80000000u, magnitude = bits & 0x7fffffffu;
-  if (magnitude >= 0x7f800000u) {  // infinities stay, NaN stays one
+  if (magnitude >= 0x7f800000u) {  // infinities and NaN are kept
     return static_cast<std::uint16_t>((bits >> 16) | (magnitude > 0x7f800000u ? 0x40u : 0u));
   }
   return static_cast<std::uint16_t>((sign | (magnitude + (word >> 16))) >> 16);

@@ -1,8 +1,8 @@
 #pragma once
-// Ops with random bits. An element's 32 bits are a function of its place in the unsharded batch alone:
+// Ops with random bits. An element's 32 bits depend only on its place in the unsharded batch:
 //   word = Philox4x32-10(key = seed, counter = {place / 4 (64 bits), site, step})[place mod 4],
-//   place = row · elements_per_row + index; of tokens with places of their own see TokenPlaces
-// which is the contract of describe/graph/ops/random_bits.h, to the bit.
+//   place = row · elements_per_row + index; for tokens that are out of order, see TokenPlaces
+// This is the contract of describe/ops/random_bits.h, bit for bit.
 
 #include "execute/backends/cpu/kernels/elem.h"
 
@@ -13,10 +13,10 @@ struct RandomPlace {
   std::int64_t elements_per_row;                 // 0 for a scalar operand
 };
 
-// Of x[b, t, …], whose tokens need not lie in their order: element k of token t of row b has the place
+// For x[b, t, …] whose tokens may be out of order: element k of token t of row b has the place
 //   ((row + b) · length + places[t]) · elements_per_token + k
 struct TokenPlaces {
-  const std::int32_t* places = nullptr;  // nullptr: they lie in their order
+  const std::int32_t* places = nullptr;  // null: in order
   std::int64_t tokens = 0, length = 0, elements_per_token = 0;
 };
 

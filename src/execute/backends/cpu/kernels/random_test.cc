@@ -52,7 +52,7 @@ TEST(Dropout, keeps_what_the_words_say) {
   }
 }
 
-// Blocks end within tokens and within runs of them; rows hold the last chunk before the first.
+// Blocks end within tokens and within runs of tokens; rows store the last chunk before the first.
 TEST(Dropout, tokens_keep_the_bits_of_their_places) {
   const std::int64_t rows = 3, each = 7, length = 5000;
   const Key& key = kKeys[1];

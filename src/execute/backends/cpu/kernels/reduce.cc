@@ -1,7 +1,7 @@
-// Reductions over any set of dims. Dims of size 1 go and neighbours of one kind merge, which leaves kept and reduced
-// dims in turn. If the innermost is reduced, an output is a sum of rows; if it is kept, tiles of columns are carried
-// down the reduced dims. Few outputs over long rows (sum_all) are summed in chunks first. Partition and order depend on
-// the sizes alone. Roofline: memory.
+// Reductions over any set of dims. Dims of size 1 are dropped and neighbours of one kind are merged, so kept and
+// reduced dims alternate. If the innermost is reduced, an output is a sum of runs; if it is kept, tiles of columns are
+// accumulated down the reduced dims. Few outputs over long runs (sum_all) are summed in chunks first. Parts and order
+// depend on the sizes alone. Roofline: memory.
 //
 // Depth of a sum of n (error ≤ depth · 2^-24 relative to Σ|x|): rows n / (4 lanes) + 6; columns 128 + n / 128.
 
@@ -11,7 +11,7 @@
 namespace systole::cpu::SYSTOLE_ISA {
 namespace {
 
-// The canonical form: up to kMaxDims dims of alternating kind, with strides of x.
+// The canonical form: up to kMaxDims dims of alternating kind, with the strides of x.
 struct Form {
   int ndim = 0;
   i64 size[kMaxDims], stride[kMaxDims];
@@ -44,7 +44,7 @@ Form canonical(const ReduceArgs& args) {
   return form;  // innermost first
 }
 
-// Offset in x of the index-th point of the dims of one kind (innermost first), leaving out dim `but`.
+// Offset in x of the index-th point over the dims of one kind (innermost first), except dim `but`.
 i64 offset_of(const Form& form, bool reduced, int but, i64 index) {
   i64 offset = 0;
   for (int k = 0; k < form.ndim; ++k) {
@@ -121,7 +121,7 @@ struct Min {
   }
 };
 
-// Where sums go: f32 or bf16.
+// The destination of sums: f32 or bf16.
 struct Out {
   void* y;
   Elem elem;
@@ -148,10 +148,10 @@ float reduce_run(const T* x, i64 n) {
   return Op::join(low, high);
 }
 
-constexpr i64 kChunk = 16384;       // of a long run
+constexpr i64 kChunk = 16384;       // elements of a long run
 constexpr i64 kMaxPartials = 1024;  // on the stack
 
-// outputs × run, both contiguous, few outputs: chunks of each run side by side, then the chunks in order.
+// outputs × run, both contiguous, few outputs: chunks of each run in parallel, then over the chunks in order.
 template <typename Op, typename T>
 void reduce_long_runs(const T* x, Out y, i64 outputs, i64 run, int threads) {
   const i64 most = kMaxPartials / outputs;
@@ -182,8 +182,8 @@ void reduce_rows(const Form& form, const T* x, Out y, int threads) {
   });
 }
 
-constexpr i64 kTile = 128;   // columns carried at once
-constexpr i64 kDepth = 128;  // rows summed before they join the total
+constexpr i64 kTile = 128;   // columns accumulated at once
+constexpr i64 kDepth = 128;  // rows summed before they are added to the total
 
 template <typename Op, typename T>
 void reduce_tile(const Form& form, const T* x, Out y, i64 first_output, i64 width, i64 rows) {

@@ -7,7 +7,7 @@ namespace {
 
 struct Case {
   std::vector<std::int64_t> size;
-  std::vector<int> dims;  // reduced
+  std::vector<int> dims;  // reduced dims
 };
 const std::vector<Case> kCases = {{{}, {}},
                                   {{5}, {}},
@@ -44,7 +44,7 @@ ReduceArgs args_of(ReduceKind kind, const Case& c, const Tensor& x, Tensor& y, i
   return args;
 }
 
-// For each element of x, where it goes in y.
+// The index in y of each element of x.
 std::vector<std::int64_t> targets(const Case& c, std::int64_t* outputs) {
   std::int64_t n = 1;
   *outputs = 1;

@@ -1,8 +1,8 @@
-// rotary: cosines and sines of a token once, for all its heads. Angles are f64: position · θ^(-2i/d) needs more digits
-// than f32 has at long contexts. Roofline: memory.
+// rotary: computes cosines and sines once per token, for all its heads. Angles are f64: position · θ^(-2i/d) needs more
+// digits than f32 has at long contexts. Roofline: memory.
 //
-// sin and cos of f64: the angle less the nearest multiple of π/2 in three parts (Cody and Waite; exact to 2^-75 |k|, so
-// positions up to 2^30 keep an error below 1e-12), then Taylor to r^15 and r^16 on |r| ≤ π/4 (rest below 1e-17).
+// sin and cos in f64: subtracts the nearest multiple of π/2 in three parts (Cody and Waite; exact to 2^-75 |k|, so the
+// error stays below 1e-12 for positions up to 2^30), then Taylor to r^15 and r^16 on |r| ≤ π/4 (rest below 1e-17).
 
 #include "execute/backends/cpu/kernels/entry.h"
 #include "execute/backends/cpu/kernels/row.h"
@@ -12,7 +12,7 @@ namespace {
 
 inline void sin_cos(double x, double* sin, double* cos) {
   const double k = __builtin_rint(x * 0.63661977236758134308);
-  double r = x - k * 1.5707963267341256142;  // 33 bits: k times it is exact
+  double r = x - k * 1.5707963267341256142;  // 33 bits: its product with k is exact
   r -= k * 6.0771005063039659766e-11;
   r -= k * 2.0222662487959505912e-21;
   const double z = r * r;

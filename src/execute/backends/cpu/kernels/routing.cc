@@ -1,6 +1,6 @@
-// top_k: the next of a row is the largest of those behind the last one in the order that ends with the largest index of
-// the least, so that nothing is written down. route: an expert's count in `wanted` is where its next choice goes.
-// Roofline: a few numbers a token; top_k goes over its row k times.
+// top_k selects a row's values one at a time: each is the first after the previous one in descending order, lower index
+// first among equals, so no state is stored. route: an expert's count in `wanted` is the position of its next choice.
+// Roofline: a few numbers per token; top_k reads its row k times.
 
 #include "execute/backends/cpu/kernels/routing.h"
 
@@ -10,7 +10,7 @@
 namespace systole::cpu::SYSTOLE_ISA {
 namespace {
 
-// x at i comes before y at j: larger, of equal ones (and of NaNs, which are last) the lower index.
+// x at i comes before y at j: the larger one, or the lower index among equals (and among NaNs, which are last).
 inline bool before(float x, i64 i, float y, i64 j) {
   const bool no_x = x != x, no_y = y != y;
   if (no_x || no_y) return no_x == no_y ? i < j : no_y;

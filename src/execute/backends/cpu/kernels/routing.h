@@ -1,5 +1,5 @@
 #pragma once
-// Who goes to which expert: top_k and route of describe/graph/ops, with their orders.
+// Expert routing: top_k and route of describe/ops, with their orders.
 
 #include "execute/backends/cpu/kernels/elem.h"
 

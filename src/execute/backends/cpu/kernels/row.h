@@ -1,12 +1,12 @@
 #pragma once
-// Going along a row in whole vectors, the last one filled up. For kernel sources only.
+// Loops over a row in whole vectors, the last one padded. For kernel sources only.
 
 #include "execute/backends/cpu/kernels/vec.h"
 
 namespace systole::cpu::SYSTOLE_ISA {
 namespace {
 
-// Elements [i, i + kLanes) of a row of n; those past its end are `fill`.
+// Elements [i, i + kLanes) of a row of n; `fill` past its end.
 template <typename T>
 inline F get(const T* row, i64 i, i64 n, T fill = T{}) {
   return i + kLanes <= n ? load(row + i) : load_part(row + i, n - i, fill);
@@ -31,7 +31,7 @@ inline F within(F v, i64 i, i64 n) {
   return load(lanes);
 }
 
-// Σ over the row of value(i), a vector with 0 past the end. Four running sums, so the sum of n is n / (4 kLanes) deep.
+// Σ over the row of value(i), a vector with 0 past the end. Four running sums, so the depth is n / (4 kLanes).
 template <typename Fn>
 inline float row_sum(i64 n, const Fn& value) {
   F sum[4] = {};

@@ -1,4 +1,4 @@
-// softmax, cross_entropy and the norms against double loops.
+// softmax, cross_entropy and the norms against loops in double.
 
 #include "execute/backends/cpu/kernels/rows.h"
 

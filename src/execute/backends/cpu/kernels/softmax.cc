@@ -1,5 +1,5 @@
 // softmax of rows: the maximum, the exponentials with their sum, the division. Roofline: memory, twice over a row that
-// fits the cache; 1 exponential an element. A row of nothing but -inf gives zeros, +inf or NaN a row of NaN.
+// fits the cache; 1 exponential per element. A row of only -inf gives zeros; +inf or NaN gives a row of NaN.
 
 #include "execute/backends/cpu/kernels/entry.h"
 #include "execute/backends/cpu/kernels/row.h"

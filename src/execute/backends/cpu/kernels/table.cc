@@ -1,4 +1,4 @@
-// The table of one instruction set.
+// The kernel table of one instruction set.
 
 #include "execute/backends/cpu/kernels/entry.h"
 

@@ -12,7 +12,7 @@ void run_parts(int threads, std::int64_t parts, Schedule schedule, void (*part)(
     for (std::int64_t i = 0; i < parts; ++i) part(context, i, 0);
     return;
   }
-  // Always the whole team: libgomp ends the threads that a smaller one does not need, and makes them anew for the next.
+  // Always the whole team: with a smaller one libgomp ends the other threads, and recreates them for the next region.
   const TeamCores* cores = team_cores();
 #pragma omp parallel num_threads(threads)
   {

@@ -7,10 +7,10 @@
 namespace systole::cpu {
 namespace {
 
-thread_local const TeamCores* held_team = nullptr;    // of the caller of a team
-thread_local const TeamCores* formed_team = nullptr;  // that it has made last
-thread_local int held_core = -1;                      // of the others
-thread_local cpu_set_t free_cores;                    // theirs when they are not held
+thread_local const TeamCores* held_team = nullptr;    // of a caller: the team that it has pinned
+thread_local const TeamCores* formed_team = nullptr;  // of a caller: the last pinned team it created
+thread_local int held_core = -1;                      // of the other threads: their core, or -1
+thread_local cpu_set_t free_cores;                    // of the other threads: their cores when not pinned
 
 bool openmp_is_asked() {
   for (const char* name : {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"}) {
@@ -47,7 +47,7 @@ HeldToCores::HeldToCores(const TeamCores& cores, bool caller_too) {
   if (!caller_too || sched_getaffinity(0, sizeof now, &now) != 0 || !CPU_EQUAL(&now, &cores.all_)) return;
   cores_ = &cores;
   if (formed_team != &cores) {
-    // A team that oneDNN made first would inherit the one core that the caller is about to have.
+    // If oneDNN created the team first, it would inherit the caller's one core. So create and pin it here.
 #pragma omp parallel num_threads(static_cast <int>(cores.cores_.size()))
     {
       if (omp_get_thread_num() > 0) hold_to_core(&cores, omp_get_thread_num());

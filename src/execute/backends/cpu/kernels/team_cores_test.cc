@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kOfOpenMp[] = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"};
 
-// Of the calling thread.
+// The cores that the calling thread may use.
 std::set<int> allowed() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -25,7 +25,7 @@ std::set<int> allowed() {
   return cores;
 }
 
-// Where each thread of a team of so many may run.
+// The cores that each thread of a team of `threads` may use.
 std::vector<std::set<int>> allowed_in_team(int threads) {
   std::vector<std::set<int>> cores(static_cast<std::size_t>(threads));
   run_parts(
@@ -63,7 +63,7 @@ TEST_F(TeamOnCores, each_has_its_own_while_it_is_held) {
   EXPECT_EQ(allowed(), all_);
 }
 
-// What reads ahead or writes checkpoints is made by the caller, and must not share the one core that it had.
+// Threads that the caller creates (prefetching, checkpoints) must not inherit its single core.
 TEST_F(TeamOnCores, who_is_made_by_the_caller_is_free) {
   const TeamCores cores(n_);
   for (int i = 0; i < 3; ++i) {
@@ -95,7 +95,7 @@ TEST_F(TeamOnCores, whom_nobody_holds_is_free_again) {
 TEST_F(TeamOnCores, not_when_there_are_more_or_fewer_cores) {
   EXPECT_FALSE(TeamCores(n_ - 1).hold());
   EXPECT_FALSE(TeamCores(n_ + 1).hold());
-  // A caller that may not run on all of them is somebody else's to place.
+  // A caller that may not use all cores is not pinned.
   const TeamCores cores(n_);
   std::thread([&] {
     cpu_set_t one;

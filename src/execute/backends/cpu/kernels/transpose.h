@@ -1,6 +1,6 @@
 #pragma once
-// kLanes vectors as the rows of a square, transposed in registers: at distance h = kLanes / 2, …, 1 rows i and i + h
-// swap the halves of their 2h-wide groups that belong to each other.
+// Transposes a square of kLanes vectors (its rows) in registers: for distance h = kLanes / 2, …, 1, rows i and i + h
+// swap the matching halves of their 2h-wide groups.
 
 #include "execute/backends/cpu/kernels/vec.h"
 

@@ -1,7 +1,7 @@
 #pragma once
-// Vectors of f32 as wide as the instruction set that this translation unit is compiled for, by the compilers' vector
-// extensions (no intrinsics: gcc and clang lower a * b + c to a fused multiply-add). Only for kernel sources: it needs
-// SYSTOLE_ISA, the name of the namespace that keeps this compilation's functions apart from the others'.
+// Vectors of f32 as wide as the instruction set of this translation unit, by the compilers' vector extensions (no
+// intrinsics: gcc and clang lower a * b + c to a fused multiply-add). For kernel sources only: needs SYSTOLE_ISA, the
+// namespace that separates this compilation's functions from the others'.
 
 #include <cstdint>
 
@@ -43,9 +43,9 @@ inline F to_float(I x) { return __builtin_convertvector(x, F); }
 // mask is all ones or all zeros per lane.
 inline F blend(I mask, F a, F b) { return mask ? a : b; }
 inline F vabs(F x) { return bits_as_f(f_as_i(x) & 0x7fffffff); }
-inline F vmax(F a, F b) { return blend(a > b, a, b); }  // b where either is NaN
+inline F vmax(F a, F b) { return blend(a > b, a, b); }  // b if either is NaN
 inline F vmin(F a, F b) { return blend(a < b, a, b); }
-// The reference's: NaN where either is.
+// As the reference: NaN if either is.
 inline F max_nan(F a, F b) { return blend((a < b) | (b != b), b, a); }
 inline F min_nan(F a, F b) { return blend((b < a) | (b != b), b, a); }
 
@@ -62,14 +62,14 @@ inline F load(const Bf16* p) {
 }
 inline void store(float* p, F v) { __builtin_memcpy(p, &v, sizeof v); }
 
-// To nearest, ties to even, in the upper half of each lane; NaN stays NaN. The same bits as to_bf16 of
+// Rounds to nearest, ties to even, in the upper half of each lane; NaN stays NaN. The same bits as to_bf16 of
 // ground/tensor/dtype.h.
 inline U bf16_high(F v) {
   const U bits = f_as_u(v);
   const U nearest = bits + 0x7fffU + ((bits >> 16) & 1U);
   return (v != v ? bits | 0x400000U : nearest) & 0xffff0000U;
 }
-// Of numbers that bf16 holds: the upper half is all of them.
+// For numbers that bf16 represents exactly: stores the upper half.
 inline void store_exact(Bf16* p, F v) {
   const H h = __builtin_convertvector(f_as_u(v) >> 16, H);
   __builtin_memcpy(p, &h, sizeof h);
@@ -114,7 +114,7 @@ inline T of_f32(float x) {
   return t;
 }
 
-// Across lanes, always in this order: the upper half onto the lower, and again.
+// Folds across lanes, always in this order: the upper half onto the lower, recursively.
 template <typename Op>
 inline float fold(F v, Op op) {
 #if defined(__AVX512F__)
@@ -132,7 +132,7 @@ inline float fold(F v, Op op) {
 inline float sum_lanes(F v) {
   return fold(v, [](F a, F b) { return a + b; });
 }
-inline float max_lanes(F v) {  // NaN where any is
+inline float max_lanes(F v) {  // NaN if any is
   return fold(v, [](F a, F b) { return max_nan(a, b); });
 }
 inline float min_lanes(F v) {
@@ -152,7 +152,7 @@ inline void parallel(int threads, i64 parts, Schedule schedule, const Fn& fn) {
       const_cast<Fn*>(&fn));
 }
 
-// fn(begin, end) over [0, n) in blocks of `block`: the partition depends on n alone.
+// fn(begin, end) over [0, n) in blocks of `block`: the blocks depend on n alone.
 template <typename Fn>
 inline void parallel_blocks(int threads, i64 n, i64 block, const Fn& fn) {
   if (n <= block) {
@@ -163,10 +163,10 @@ inline void parallel_blocks(int threads, i64 n, i64 block, const Fn& fn) {
            [&](i64 i, int) { fn(i * block, lesser(n, (i + 1) * block)); });
 }
 
-// Rows per part so that a part is about 32 KiB of work, whatever the number of threads.
+// Rows per part, so that a part is about 32 KiB, whatever the number of threads.
 inline i64 rows_per_part(i64 row_bytes) { return greater(1, 32768 / greater(1, row_bytes)); }
 
-// Calls fn with a null pointer of the element's type: visit_float(elem, [&](auto* t) { using T = typename
+// Calls fn with a null pointer to the element's type: visit_float(elem, [&](auto* t) { using T = typename
 // Pointee<decltype(t)>::type; … }).
 template <typename P>
 struct Pointee;

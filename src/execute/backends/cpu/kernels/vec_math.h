@@ -1,6 +1,6 @@
 #pragma once
-// Elementary functions on vectors of f32, without tables or branches. Errors below are measured against libm in double
-// by vec_math_test (in units of the last place of the f32 result).
+// Elementary functions on vectors of f32, without tables or branches. vec_math_test measures the errors below against
+// libm in double (in units of the last place of the f32 result).
 //
 //   exp    n = round(x / ln 2), x - n ln 2 in two parts (Cody and Waite 1980), Taylor to r^7 (|r| ≤ 0.347: the rest is
 //          below 0.05 ulp), 2^n in two factors so that denormal results and 2^128 come out right        ≤ 1 ulp
@@ -22,7 +22,7 @@ constexpr float kLn2High = 0.693145751953125f, kLn2Low = 1.428606765330187e-6f, 
 inline F round_small(F x) {
   const F magic = splat(12582912.0f);  // 1.5 · 2^23
   F sum = x + magic;
-  // Without this line a compiler that contracts x = a * b into the sum is still right: the sum rounds once.
+  // Correct also if a compiler contracts x = a * b into the sum: the sum then rounds once.
   return sum - magic;
 }
 
@@ -41,7 +41,7 @@ inline F expm1_small(F r) {
 }
 
 inline F exp_f(F x) {
-  const F clamped = vmin(vmax(x, splat(-105.0f)), splat(89.0f));  // e^-105 is 0, e^89 infinite; a NaN is put back below
+  const F clamped = vmin(vmax(x, splat(-105.0f)), splat(89.0f));  // e^-105 is 0, e^89 infinite; NaN is restored below
   const F n = round_small(clamped * kLog2E);
   const F r = (clamped - n * kLn2High) - n * kLn2Low;
   const I k = to_int(n), half = k >> 1;
@@ -49,7 +49,7 @@ inline F exp_f(F x) {
   return blend(x != x, x, y);
 }
 
-// exp_f of x ≤ 88, or NaN, that is 0 from -87.3 down, where exp_f begins to give denormals: half the work.
+// exp_f for x ≤ 88 or NaN, but 0 below -87.3, where exp_f gives denormals: half the work.
 inline F exp_flushed(F x) {
   const F low = splat(-87.3f), clamped = blend(x < low, low, x);
   const F n = round_small(clamped * kLog2E);

@@ -1,4 +1,4 @@
-// The elementary functions against libm in double, over a sweep of all bit patterns.
+// The elementary functions against libm in double, over samples of all bit patterns.
 
 #include "execute/backends/cpu/kernels/testing/kernel_test.h"
 
@@ -64,13 +64,13 @@ TEST(VecMath, rsqrt) {
   sweep(
       ChainOp::rsqrt, [](double x) { return 1 / std::sqrt(x); }, 1.5);
 }
-// Denormal results may come out as 0: e^89 is infinite.
+// Denormal results may be 0: e^89 is infinite.
 TEST(VecMath, sigmoid) {
   sweep(
       ChainOp::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, 2.5, 0x1p-126);
 }
 
-// gelu holds erf. For large negative x the sum 1 + erf loses digits: the error is absolute, about 2^-24 |x|.
+// Covers erf through gelu. For large negative x the sum 1 + erf loses digits: the error is absolute, about 2^-24 |x|.
 TEST(VecMath, gelu) {
   Tensor x(Elem::f32, 20001), y(Elem::f32, 20001);
   for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, static_cast<double>(i - 10000) / 1000);

@@ -1,6 +1,6 @@
 #pragma once
-// What the kernels' tests share: tensors between guard zones, and running a kernel with each instruction set of this
-// machine and with 1, 2 and 3 threads, whose results must be the same bits.
+// For kernel tests: tensors between guard zones, and running a kernel with each instruction set of this machine and
+// with 1, 2 and 3 threads, which must give the same bits.
 
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ class Tensor {
   void restore(const std::vector<std::byte>& saved) {
     if (!saved.empty()) std::memcpy(bytes(), saved.data(), saved.size());
   }
-  // Nothing was written before or after the tensor.
+  // Whether nothing was written before or after the tensor.
   bool intact() const {
     for (std::size_t i = 0; i < kGuard; ++i) {
       if (bytes_[i] != kMark || bytes_[bytes_.size() - 1 - i] != kMark) return false;
@@ -78,7 +78,7 @@ class Tensor {
   std::vector<std::byte> bytes_;
 };
 
-// Normal with the given deviation, of a stream of its own.
+// Normally distributed with the given deviation; each stream is independent.
 inline Tensor random_tensor(Elem elem, std::int64_t n, std::uint64_t stream, double deviation = 1) {
   Tensor t(elem, n);
   PhiloxStream random(20261121, stream);
@@ -99,7 +99,7 @@ inline std::vector<Isa> isas_here() {
 }
 
 // Calls run(kernels, threads) for each instruction set and number of threads on the same inputs (`written` are restored
-// before each call), checks that the bits and the report do not depend on threads and the guards hold, then calls
+// before each call), checks that bits and report do not depend on threads and that the guards are intact, then calls
 // check(report).
 inline void everywhere(const std::vector<Tensor*>& written, const std::function<KernelReport(const Kernels&, int)>& run,
                        const std::function<void(const KernelReport&)>& check) {

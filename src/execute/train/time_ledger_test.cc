@@ -1,4 +1,4 @@
-#include "execute/train/ledger.h"
+#include "execute/train/time_ledger.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 #pragma once
-// Where the time of one rank goes: at each moment exactly one category is open, so the categories sum up to the wall
-// time by construction and nothing is found by subtraction. What nobody claims is `other`.
+// Time accounting of one rank. Exactly one category is open at each moment, so the categories sum to the wall time by
+// construction; nothing is computed by subtraction. Unclaimed time is `other`.
 //
-// Each stretch also goes into a ring (ground/base/telemetry.h), which a kill leaves behind: span.category is the one
-// that ended, span.track the one that began, span.tag the step. So the last record says where the process was.
+// Each interval is also recorded in a ring (ground/base/telemetry.h) that survives a kill: span.category is the
+// category that ended, span.track the one that began, span.tag the step. So the last record shows what the process did.
 
 #include "describe/spec/run.h"
 #include "execute/train/stage_watch.h"
@@ -16,16 +16,16 @@ class TimeLedger {
  public:
   TimeLedger(Clock& clock, Category first) : clock_(clock), since_(clock.now()), stretch_(since_), open_(first) {}
 
-  // From now on; null: into none. The ring must outlive the ledger, its times count from `origin`.
+  // Records from now on; null: stops. The ring must outlive the ledger; its times count from `origin`.
   void record_into(Ring* ring, Seconds origin) {
     ring_ = ring;
     origin_ = origin;
   }
   void set_step(std::int64_t step) { step_ = step; }
-  // Told of each change from now on; null: nobody. It must outlive the ledger.
+  // Reports each change to `stages` from now on; null: stops. It must outlive the ledger.
   void tell(StageWatch* stages) { stages_ = stages; }
 
-  // Closes the open category and opens another; returns the one that was open.
+  // Closes the open category and opens `next`; returns the closed one.
   Category enter(Category next) {
     const Seconds now = clock_.now();
     if (next != open_) {
@@ -44,12 +44,12 @@ class TimeLedger {
     return before;
   }
 
-  // Everything since the ledger was opened, the open category included.
+  // All time since the ledger was opened, the open category included.
   TimeByCategory total() {
     enter(open_);
     return total_;
   }
-  // Everything since the last call.
+  // All time since the last call.
   TimeByCategory take_interval() {
     enter(open_);
     const TimeByCategory taken = interval_;
@@ -60,7 +60,7 @@ class TimeLedger {
  private:
   Clock& clock_;
   Seconds since_;    // counted up to here
-  Seconds stretch_;  // the open category's beginning
+  Seconds stretch_;  // beginning of the open category
   Category open_;
   TimeByCategory total_, interval_;
   Ring* ring_ = nullptr;

@@ -1,4 +1,4 @@
-#include "execute/data/begun_with.h"
+#include "execute/data/dataset_change.h"
 
 #include <gtest/gtest.h>
 
@@ -9,15 +9,15 @@
 namespace systole {
 namespace {
 
-class BegunWith : public testing::Test {
+class ChangedDataset : public testing::Test {
  protected:
-  BegunWith() {
+  ChangedDataset() {
     put("a.txt", 1);
     put("b.txt", 2);
     options_.train = {texts_.get(), {"a.txt", "b.txt"}, ""};
     options_.held_out_fraction = 0.1;
     options_.tokenizer.vocabulary = 350;
-    options_.row_length = 32;
+    options_.sequence_length = 32;
     begun_ = build_dataset(*out_, options_).value().manifest;
   }
 
@@ -26,7 +26,7 @@ class BegunWith : public testing::Test {
     for (const std::string& line : made_up_documents(400, seed)) text += line + "\n";
     write_whole(*texts_, path, text).value();
   }
-  // Empty: the same.
+  // Empty: no difference.
   std::string other() {
     const auto found = other_inputs(*out_, begun_.key, dataset_inputs(options_).value());
     return found ? found->told() : "";
@@ -37,7 +37,7 @@ class BegunWith : public testing::Test {
   TokensManifest begun_;
 };
 
-TEST_F(BegunWith, OtherTextIsNamed) {
+TEST_F(ChangedDataset, OtherTextIsNamed) {
   EXPECT_EQ(other(), "");
   put("b.txt", 3);
   const std::string text = other();
@@ -50,7 +50,7 @@ TEST_F(BegunWith, OtherTextIsNamed) {
   EXPECT_TRUE(other().ends_with(": now without 'b.txt'")) << other();
 }
 
-TEST_F(BegunWith, OtherOptionsAreTold) {
+TEST_F(ChangedDataset, OtherOptionsAreTold) {
   options_.tokenizer.vocabulary = 360;
   EXPECT_TRUE(other().starts_with("the tokenizer is another than")) << other();
   options_.tokenizer.vocabulary = 350;
@@ -62,8 +62,8 @@ TEST_F(BegunWith, OtherOptionsAreTold) {
                   .starts_with("the text or its tokenizer is another than"));
 }
 
-// What another version of Systole made is told by its tokens alone.
-TEST_F(BegunWith, AnotherVersionMayMakeTheSameTokens) {
+// Inputs of another version of Systole are compared by their tokens alone.
+TEST_F(ChangedDataset, AnotherVersionMayMakeTheSameTokens) {
   TokensManifest older = begun_;
   older.key = "0123456789abcdef";
   older.inputs.replace(0, older.inputs.find('\n'), "systole tokens 1");

@@ -1,0 +1,189 @@
+#include "execute/weights/gguf/gguf_blocks.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+
+namespace systole {
+namespace {
+
+// A block's bytes, as the numbers they are.
+struct Fields {
+  const std::byte* at;
+  float half(std::size_t byte) const { return static_cast<float>(load(DType::f16, at + byte, 0)); }
+  std::uint8_t u8(std::size_t byte) const { return std::to_integer<std::uint8_t>(at[byte]); }
+  std::int8_t i8(std::size_t byte) const { return static_cast<std::int8_t>(u8(byte)); }
+  std::uint32_t u32(std::size_t byte) const {
+    std::uint32_t value;
+    std::memcpy(&value, at + byte, sizeof value);
+    return value;
+  }
+  int low(std::size_t byte) const { return u8(byte) & 0xF; }
+  int high(std::size_t byte) const { return u8(byte) >> 4; }
+};
+
+constexpr std::size_t kBlock = 32, kHalf = 16, kSuper = 256;
+
+// f16 scale, 16 bytes: elements i in the low, i + 16 in the high four bits.
+void q4_0(const std::byte* block, float* into) {
+  const Fields f{block};
+  const float d = f.half(0);
+  for (std::size_t i = 0; i < kHalf; ++i) {
+    into[i] = static_cast<float>(f.low(2 + i) - 8) * d;
+    into[i + kHalf] = static_cast<float>(f.high(2 + i) - 8) * d;
+  }
+}
+
+// f16 scale, f16 minimum, 16 bytes.
+void q4_1(const std::byte* block, float* into) {
+  const Fields f{block};
+  const float d = f.half(0), m = f.half(2);
+  for (std::size_t i = 0; i < kHalf; ++i) {
+    into[i] = static_cast<float>(f.low(4 + i)) * d + m;
+    into[i + kHalf] = static_cast<float>(f.high(4 + i)) * d + m;
+  }
+}
+
+// The fifth bits are a u32: bit i is element i's.
+int fifth(std::uint32_t bits, std::size_t i) { return static_cast<int>(bits >> i & 1U) << 4; }
+
+// f16 scale, fifth bits, 16 bytes.
+void q5_0(const std::byte* block, float* into) {
+  const Fields f{block};
+  const float d = f.half(0);
+  const std::uint32_t bits = f.u32(2);
+  for (std::size_t i = 0; i < kHalf; ++i) {
+    into[i] = static_cast<float>((f.low(6 + i) | fifth(bits, i)) - 16) * d;
+    into[i + kHalf] = static_cast<float>((f.high(6 + i) | fifth(bits, i + kHalf)) - 16) * d;
+  }
+}
+
+// f16 scale, f16 minimum, fifth bits, 16 bytes.
+void q5_1(const std::byte* block, float* into) {
+  const Fields f{block};
+  const float d = f.half(0), m = f.half(2);
+  const std::uint32_t bits = f.u32(4);
+  for (std::size_t i = 0; i < kHalf; ++i) {
+    into[i] = static_cast<float>(f.low(8 + i) | fifth(bits, i)) * d + m;
+    into[i + kHalf] = static_cast<float>(f.high(8 + i) | fifth(bits, i + kHalf)) * d + m;
+  }
+}
+
+// f16 scale, 32 signed bytes.
+void q8_0(const std::byte* block, float* into) {
+  const Fields f{block};
+  const float d = f.half(0);
+  for (std::size_t i = 0; i < kBlock; ++i) into[i] = static_cast<float>(f.i8(2 + i)) * d;
+}
+
+// Scale and minimum, of 6 bits each, of one of eight groups; 12 bytes from byte 4 of a K block on hold all.
+struct Group {
+  float scale, minimum;
+};
+Group group_of(const Fields& f, std::size_t group) {
+  const std::size_t at = 4 + group;
+  if (group < 4) return {static_cast<float>(f.u8(at) & 63), static_cast<float>(f.u8(at + 4) & 63)};
+  return {static_cast<float>(f.low(at + 4) | f.u8(at - 4) >> 6 << 4),
+          static_cast<float>(f.high(at + 4) | f.u8(at) >> 6 << 4)};
+}
+
+// f16 scale of scales, f16 scale of minima, 12 bytes of groups, 128 bytes: 32 of them hold two groups of 32.
+void q4_k(const std::byte* block, float* into) {
+  const Fields f{block};
+  const float d = f.half(0), m = f.half(2);
+  for (std::size_t group = 0; group < 8; ++group) {
+    const Group g = group_of(f, group);
+    const float scale = d * g.scale, minimum = m * g.minimum;
+    const std::size_t from = 16 + group / 2 * kBlock;
+    for (std::size_t i = 0; i < kBlock; ++i) {
+      const int q = group % 2 == 0 ? f.low(from + i) : f.high(from + i);
+      into[group * kBlock + i] = scale * static_cast<float>(q) - minimum;
+    }
+  }
+}
+
+// As q4_k, with 32 bytes of fifth bits before the 128: bit g of byte i is that of element i of group g.
+void q5_k(const std::byte* block, float* into) {
+  const Fields f{block};
+  const float d = f.half(0), m = f.half(2);
+  for (std::size_t group = 0; group < 8; ++group) {
+    const Group g = group_of(f, group);
+    const float scale = d * g.scale, minimum = m * g.minimum;
+    const std::size_t from = 48 + group / 2 * kBlock;
+    for (std::size_t i = 0; i < kBlock; ++i) {
+      const int q = (group % 2 == 0 ? f.low(from + i) : f.high(from + i)) | fifth(f.u8(16 + i), group);
+      into[group * kBlock + i] = scale * static_cast<float>(q) - minimum;
+    }
+  }
+}
+
+// 128 bytes of low four bits, 64 of high two, 16 signed scales of 16 elements each, f16 scale of scales. Each half of
+// the block has 64, 32 and 8 of them, and its elements in four runs of 32.
+void q6_k(const std::byte* block, float* into) {
+  const Fields f{block};
+  const float d = f.half(208);
+  for (std::size_t half = 0; half < 2; ++half) {
+    for (std::size_t run = 0; run < 4; ++run) {
+      for (std::size_t i = 0; i < kBlock; ++i) {
+        const std::size_t from = half * 64 + run % 2 * kBlock + i;
+        const int low = run < 2 ? f.low(from) : f.high(from);
+        const int high = f.u8(128 + half * kBlock + i) >> (2 * run) & 3;
+        const float scale = d * static_cast<float>(f.i8(192 + half * 8 + run * 2 + i / 16));
+        into[half * 128 + run * kBlock + i] = scale * static_cast<float>((low | high << 4) - 32);
+      }
+    }
+  }
+}
+
+constexpr std::array kRead = {
+    GgufBlock{0, "F32", 1, 4, DType::f32, nullptr},       GgufBlock{1, "F16", 1, 2, DType::f16, nullptr},
+    GgufBlock{30, "BF16", 1, 2, DType::bf16, nullptr},    GgufBlock{2, "Q4_0", kBlock, 18, DType::f32, q4_0},
+    GgufBlock{3, "Q4_1", kBlock, 20, DType::f32, q4_1},   GgufBlock{6, "Q5_0", kBlock, 22, DType::f32, q5_0},
+    GgufBlock{7, "Q5_1", kBlock, 24, DType::f32, q5_1},   GgufBlock{8, "Q8_0", kBlock, 34, DType::f32, q8_0},
+    GgufBlock{12, "Q4_K", kSuper, 144, DType::f32, q4_k}, GgufBlock{13, "Q5_K", kSuper, 176, DType::f32, q5_k},
+    GgufBlock{14, "Q6_K", kSuper, 210, DType::f32, q6_k}};
+
+// Types that are not read, for messages (ggml.h, enum ggml_type).
+struct TypeName {
+  std::uint32_t id;
+  const char* name;
+};
+constexpr std::array kOthers = {TypeName{9, "Q8_1"},     TypeName{10, "Q2_K"},    TypeName{11, "Q3_K"},
+                                TypeName{15, "Q8_K"},    TypeName{16, "IQ2_XXS"}, TypeName{17, "IQ2_XS"},
+                                TypeName{18, "IQ3_XXS"}, TypeName{19, "IQ1_S"},   TypeName{20, "IQ4_NL"},
+                                TypeName{21, "IQ3_S"},   TypeName{22, "IQ2_S"},   TypeName{23, "IQ4_XS"},
+                                TypeName{24, "I8"},      TypeName{25, "I16"},     TypeName{26, "I32"},
+                                TypeName{27, "I64"},     TypeName{28, "F64"},     TypeName{29, "IQ1_M"},
+                                TypeName{34, "TQ1_0"},   TypeName{35, "TQ2_0"},   TypeName{39, "MXFP4"}};
+
+}  // namespace
+
+const GgufBlock* gguf_block(std::uint32_t id) {
+  for (const GgufBlock& block : kRead) {
+    if (block.id == id) return &block;
+  }
+  return nullptr;
+}
+
+std::string gguf_type_name(std::uint32_t id) {
+  if (const GgufBlock* block = gguf_block(id)) return block->name;
+  for (const TypeName& one : kOthers) {
+    if (one.id == id) return one.name;
+  }
+  return fmt::format("{}", id);
+}
+
+std::string gguf_types_read() {
+  std::string names;
+  for (const GgufBlock& block : kRead) names += fmt::format("{}{}", names.empty() ? "" : ", ", block.name);
+  return names;
+}
+
+void widen(const GgufBlock& block, std::span<const std::byte> blocks, std::span<float> into) {
+  const auto bytes = static_cast<std::size_t>(block.bytes), elements = static_cast<std::size_t>(block.elements);
+  for (std::size_t i = 0; i < into.size() / elements; ++i)
+    block.widen(blocks.data() + i * bytes, into.data() + i * elements);
+}
+
+}  // namespace systole
