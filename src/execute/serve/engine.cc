@@ -1,61 +1,44 @@
 #include "execute/serve/engine.h"
 
 #include <algorithm>
+#include <numeric>
 
-#include "describe/graph/partition/serving.h"
 #include "ground/base/counted.h"
 
 namespace systole {
-namespace {
-
-EngineOptions completed(const Model& model, EngineOptions options) {
-  if (options.cache == 0) options.cache = model.context();
-  if (options.slots < 1) fail(error(ErrorKind::invalid, "{} slots, at least 1 is needed", options.slots));
-  if (options.buckets.empty()) {
-    for (std::int64_t bucket = 16; bucket < options.cache; bucket *= 4) options.buckets.push_back(bucket);
-  }
-  std::sort(options.buckets.begin(), options.buckets.end());
-  if (options.buckets.empty() || options.buckets.back() != options.cache) options.buckets.push_back(options.cache);
-  return options;
-}
-
-std::string prefill_name(std::int64_t bucket) { return fmt::format("prefill.{}", bucket); }
-
-}  // namespace
-
-Program engine_program(const Model& model, const EngineOptions& asked, const Target& target,
-                       const WorkspaceOf& workspace_of) {
-  const EngineOptions options = completed(model, asked);
-  ServingGraphs graphs;
-  for (const std::int64_t bucket : options.buckets)
-    graphs.prefill.emplace_back(bucket, model.prefill(options.slots, bucket, options.cache));
-  graphs.decode = model.decode(options.slots, options.cache);
-  return serving_program("generate", graphs, Mesh{}, options.parameter, target, workspace_of);
-}
 
 Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Device& device, const EngineOptions& asked) {
   std::unique_ptr<Engine> engine(new Engine);  // the constructor is private
   try {
     const EngineOptions options = completed(model, asked);
     const auto workspace_of = [&](const Graph& graph, const GraphNode& node) { return device.workspace(graph, node); };
-    engine->program_ = std::make_unique<const Program>(engine_program(model, options, device.target(), workspace_of));
-    engine->buckets_ = options.buckets;
-    engine->cache_ = options.cache;
+    const ServingGraphs graphs = serving_graphs(model, options);
+    if (options.parameter == DType::i8) engine->int8_weights_ = int8_weights_of(graphs);
+    engine->program_ = std::make_unique<const Program>(engine_program(graphs, options, device.target(), workspace_of));
+    engine->options_ = options;
+    engine->limits_ = serving_limits(model, options, 0);
     engine->vocabulary_ = model.vocabulary();
     engine->target_ = model.target_context();
+    engine->has_types_ = model.task() == Task::masked;
+    engine->hidden_size_ = options.hidden ? model.hidden_size() : 0;
     engine->positions_.assign(static_cast<std::size_t>(options.slots), 0);
+    engine->entries_ = paged_cache(options).entries;
   } catch (const Failure& failure) { return failure.error(); }
   const auto slots = static_cast<std::size_t>(engine->slots());
   engine->logits_.resize(slots * static_cast<std::size_t>(engine->vocabulary_));
   engine->fresh_ = engine->logits_;
   engine->at_.resize(slots);
-  engine->tokens_.resize(std::max(slots, static_cast<std::size_t>(engine->cache_)));
+  engine->tokens_.resize(std::max(slots, static_cast<std::size_t>(engine->options_.buckets.back())));
+  engine->tables_.resize(slots * static_cast<std::size_t>(engine->entries_), -1);
+  if (static_cast<std::int64_t>(engine->tables_.size()) <= engine->options_.pages)
+    std::iota(engine->tables_.begin(), engine->tables_.end(), 0);
+  engine->rows_.resize(engine->tables_.size());
   engine->executor_ = TRY(Executor::create(*engine->program_, device));
   if (!device.host_sees_memory()) TRY(engine->clear_caches());
   return engine;
 }
 
-// As they are in a new arena.
+// Zeros the caches, as in a new arena.
 Status Engine::clear_caches() {
   for (std::size_t v = 0; v < program_->values.size(); ++v) {
     const ProgramValue& value = program_->values[v];
@@ -71,6 +54,18 @@ std::span<const float> Engine::logits(std::int64_t slot) const {
   return std::span(logits_).subspan(static_cast<std::size_t>(slot) * size, size);
 }
 
+std::span<const std::int32_t> Engine::table_of(std::int64_t slot) const {
+  const auto size = static_cast<std::size_t>(entries_);
+  return std::span(tables_).subspan(static_cast<std::size_t>(slot) * size, size);
+}
+
+void Engine::set_table(std::int64_t slot, std::span<const std::int32_t> pages) {
+  CHECK(!encodes() && static_cast<std::int64_t>(pages.size()) <= entries_, "{} pages for slot {}", pages.size(), slot);
+  const auto table =
+      std::span(tables_).subspan(static_cast<std::size_t>(slot * entries_), static_cast<std::size_t>(entries_));
+  std::ranges::fill(std::ranges::copy(pages, table.begin()).out, table.end(), -1);
+}
+
 Status Engine::check_token(std::int32_t token) const {
   if (token >= 0 && token < vocabulary_) return {};
   return error(ErrorKind::invalid, "token {} is outside the model's vocabulary of {}", token, vocabulary_)
@@ -81,17 +76,36 @@ Status Engine::write(const std::string& name, std::span<const std::int32_t> numb
   return executor_->write(program_->value_named(name), 0, std::as_bytes(numbers));
 }
 
-Status Engine::prefill(std::int64_t slot, std::span<const std::int32_t> tokens) {
-  CHECK(slot >= 0 && slot < slots(), "slot {} of {}", slot, slots());
+Status Engine::read_logits(const std::string& function, std::int64_t slot) {
+  const auto size = static_cast<std::size_t>(vocabulary_);
+  const auto to = std::span(logits_).subspan(static_cast<std::size_t>(slot) * size, size);
+  return executor_->read(program_->value_named(function + "/logits"), 0, std::as_writable_bytes(to));
+}
+
+Status Engine::check_prompt(std::span<const std::int32_t> tokens) const {
   const auto length = static_cast<std::int64_t>(tokens.size());
   if (length == 0)
     return error(ErrorKind::invalid, "a prompt without tokens")
         .hinted("begin with the tokenizer's token for the beginning of a document");
-  if (length > cache_)
-    return error(ErrorKind::invalid, "a prompt of {} for a cache of {}", counted(length, "token"), cache_)
+  if (length > options_.cache)
+    return error(ErrorKind::invalid, "a prompt of {} for a cache of {}", counted(length, "token"), options_.cache)
+        .coded(ErrorCode::context_length_exceeded)
         .hinted("shorten the prompt, or train with a longer model.context");
   for (const std::int32_t token : tokens) TRY(check_token(token));
-  const std::int64_t bucket = *std::lower_bound(buckets_.begin(), buckets_.end(), length);
+  return {};
+}
+
+Status Engine::prefill(std::int64_t slot, std::span<const std::int32_t> tokens) {
+  CHECK(slot >= 0 && slot < slots(), "slot {} of {}", slot, slots());
+  TRY(check_prompt(tokens));
+  if (encodes()) return encode_prompt(slot, tokens);
+  begin(slot, 0);
+  return extend(slot, tokens);
+}
+
+Status Engine::encode_prompt(std::int64_t slot, std::span<const std::int32_t> tokens) {
+  const auto length = static_cast<std::int64_t>(tokens.size());
+  const std::int64_t bucket = bucket_of(options_.buckets, length);
   const std::string name = prefill_name(bucket);
   std::fill_n(std::copy(tokens.begin(), tokens.end(), tokens_.begin()), bucket - length, 0);
   const std::int32_t length_and_slot[] = {static_cast<std::int32_t>(length), static_cast<std::int32_t>(slot)};
@@ -99,36 +113,129 @@ Status Engine::prefill(std::int64_t slot, std::span<const std::int32_t> tokens) 
   TRY(write(name + "/length", std::span(length_and_slot).first(1)));
   TRY(write(name + "/slot", std::span(length_and_slot).last(1)));
   TRY(executor_->run(program_->schedule_named(name)));
-  const auto size = static_cast<std::size_t>(vocabulary_);
-  TRY(executor_->read(program_->value_named(name + "/logits"), 0,
-                      std::as_writable_bytes(std::span(logits_).subspan(static_cast<std::size_t>(slot) * size, size))));
-  positions_[static_cast<std::size_t>(slot)] = target_ > 0 ? 1 : length;
+  TRY(read_logits(name, slot));
+  positions_[static_cast<std::size_t>(slot)] = 1;
   return {};
 }
 
-Status Engine::decode(std::span<const Next> next) {
-  std::fill(tokens_.begin(), tokens_.end(), 0);
-  std::fill(at_.begin(), at_.end(), -1);
-  for (const auto& [slot, token] : next) {
-    CHECK(slot >= 0 && slot < slots(), "slot {} of {}", slot, slots());
-    const auto s = static_cast<std::size_t>(slot);
-    TRY(check_token(token));
-    if (at_[s] >= 0) return error(ErrorKind::invalid, "slot {} is given two tokens at once", slot);
-    if (positions_[s] == 0)
-      return error(ErrorKind::invalid, "slot {} holds no sequence", slot).hinted("prefill it first");
-    if (positions_[s] >= cache())
-      return error(ErrorKind::invalid, "slot {} is full: its cache holds {} tokens", slot, cache());
-    tokens_[s] = token;
-    at_[s] = static_cast<std::int32_t>(positions_[s]);
+std::int64_t Engine::hidden_rows(std::int64_t length) const {
+  return hidden_size_ == 0 ? 0 : texts_at_once(bucket_of(options_.texts, length));
+}
+
+// Padding has segment 0: no token of a text sees it.
+Result<std::vector<std::span<const float>>> Engine::hidden(std::span<const std::span<const std::int32_t>> texts) {
+  std::size_t longest = 0;
+  for (const std::span<const std::int32_t> text : texts) {
+    TRY(check_prompt(text));
+    longest = std::max(longest, text.size());
   }
-  TRY(write("decode/tokens", std::span(tokens_).first(at_.size())));
-  TRY(write("decode/position", at_));
-  TRY(executor_->run(program_->schedule_named("decode")));
-  TRY(executor_->read(program_->value_named("decode/logits"), 0, std::as_writable_bytes(std::span(fresh_))));
-  for (const Next& entry : next) {
-    const auto begin = static_cast<std::ptrdiff_t>(entry.slot * vocabulary_);
-    std::copy_n(fresh_.begin() + begin, vocabulary_, logits_.begin() + begin);
-    ++positions_[static_cast<std::size_t>(entry.slot)];
+  const std::int64_t bucket = bucket_of(options_.texts, static_cast<std::int64_t>(longest)),
+                     rows = texts_at_once(bucket);
+  CHECK(hidden_size_ > 0 && static_cast<std::int64_t>(texts.size()) <= rows, "{} texts at once of {}", texts.size(),
+        rows);
+  const auto width = static_cast<std::size_t>(bucket), all = width * static_cast<std::size_t>(rows);
+  std::vector<std::int32_t> tokens(all), segments(all), positions(all);
+  for (std::size_t row = 0; row < texts.size(); ++row) {
+    for (std::size_t i = 0; i < texts[row].size(); ++i) {
+      tokens[row * width + i] = texts[row][i];
+      segments[row * width + i] = 1;
+      positions[row * width + i] = static_cast<std::int32_t>(i);
+    }
+  }
+  const std::string name = hidden_name(bucket);
+  TRY(write(name + "/tokens", tokens));
+  TRY(write(name + "/segments", segments));
+  TRY(write(name + "/positions", positions));
+  if (has_types_) TRY(write(name + "/types", std::vector<std::int32_t>(all)));  // of one text: all of the first
+  TRY(executor_->run(program_->schedule_named(name)));
+  const auto size = static_cast<std::size_t>(hidden_size_);
+  hidden_.resize(all * size);
+  TRY(executor_->read(program_->value_named(name + "/hidden"), 0, std::as_writable_bytes(std::span(hidden_))));
+  std::vector<std::span<const float>> states;
+  for (std::size_t row = 0; row < texts.size(); ++row)
+    states.push_back(std::span<const float>(hidden_).subspan(row * width * size, texts[row].size() * size));
+  return states;
+}
+
+Status Engine::extend(std::int64_t slot, std::span<const std::int32_t> tokens) {
+  CHECK(slot >= 0 && slot < slots() && !encodes(), "slot {} of {}", slot, slots());
+  TRY(check_prompt(tokens));
+  const std::int64_t room = options_.cache - length(slot);
+  if (static_cast<std::int64_t>(tokens.size()) > room) {
+    return error(ErrorKind::invalid, "{} for slot {}, which has room for {}",
+                 counted(static_cast<std::int64_t>(tokens.size()), "token"), slot, room);
+  }
+  while (!tokens.empty()) {
+    const std::size_t piece = std::min(tokens.size(), static_cast<std::size_t>(options_.buckets.back()));
+    TRY(run_piece(slot, tokens.first(piece)));
+    tokens = tokens.subspan(piece);
+  }
+  return {};
+}
+
+Status Engine::run_piece(std::int64_t slot, std::span<const std::int32_t> tokens) {
+  const auto length = static_cast<std::int64_t>(tokens.size());
+  const std::int64_t bucket = bucket_of(options_.buckets, length);
+  const std::string name = prefill_name(bucket);
+  std::fill_n(std::copy(tokens.begin(), tokens.end(), tokens_.begin()), bucket - length, 0);
+  std::int64_t& position = positions_[static_cast<std::size_t>(slot)];
+  const std::int32_t start_and_last[] = {static_cast<std::int32_t>(position), static_cast<std::int32_t>(length - 1)};
+  TRY(write(name + "/tokens", std::span(tokens_).first(static_cast<std::size_t>(bucket))));
+  TRY(write(name + "/table", table_of(slot)));
+  TRY(write(name + "/start", std::span(start_and_last).first(1)));
+  if (bucket > 1) TRY(write(name + "/last", std::span(start_and_last).last(1)));
+  TRY(executor_->run(program_->schedule_named(name)));
+  TRY(read_logits(name, slot));
+  position += length;
+  return {};
+}
+
+Status Engine::check_next(std::span<const Next> next) const {
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    const auto& [slot, token] = next[i];
+    CHECK(slot >= 0 && slot < slots(), "slot {} of {}", slot, slots());
+    TRY(check_token(token));
+    const auto same = [slot = slot](const Next& other) { return other.slot == slot; };
+    if (std::any_of(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(i), same))
+      return error(ErrorKind::invalid, "slot {} is given two tokens at once", slot);
+    if (length(slot) == 0)
+      return error(ErrorKind::invalid, "slot {} holds no sequence", slot).hinted("prefill it first");
+    if (length(slot) >= cache())
+      return error(ErrorKind::invalid, "slot {} is full: its cache holds {} tokens", slot, cache());
+  }
+  return {};
+}
+
+// A step of an encoder-decoder has a row for every slot, in order; of a decoder, one for every sequence that is given.
+Status Engine::decode(std::span<const Next> next) {
+  TRY(check_next(next));
+  if (next.empty()) return {};
+  const auto count = static_cast<std::int64_t>(next.size());
+  const std::int64_t rows = bucket_of(options_.batches, count);
+  const auto row_of = [&](std::size_t i) { return encodes() ? next[i].slot : static_cast<std::int64_t>(i); };
+  const auto first = [&](std::vector<std::int32_t>& numbers, std::int64_t n) {
+    return std::span(numbers).first(static_cast<std::size_t>(n));
+  };
+  std::ranges::fill(first(tokens_, rows), 0);
+  std::ranges::fill(first(at_, rows), -1);
+  std::ranges::fill(first(rows_, rows * entries_), 0);
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    const auto row = static_cast<std::size_t>(row_of(i));
+    tokens_[row] = next[i].token;
+    at_[row] = static_cast<std::int32_t>(length(next[i].slot));
+    std::ranges::copy(table_of(next[i].slot), rows_.begin() + static_cast<std::ptrdiff_t>(row) * entries_);
+  }
+  const std::string name = decode_name(rows);
+  TRY(write(name + "/tokens", first(tokens_, rows)));
+  TRY(write(name + (encodes() ? "/position" : "/start"), first(at_, rows)));
+  if (!encodes()) TRY(write(name + "/table", first(rows_, rows * entries_)));
+  TRY(executor_->run(program_->schedule_named(name)));
+  const auto fresh = std::span(fresh_).first(static_cast<std::size_t>(rows * vocabulary_));
+  TRY(executor_->read(program_->value_named(name + "/logits"), 0, std::as_writable_bytes(fresh)));
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    std::copy_n(fresh.begin() + static_cast<std::ptrdiff_t>(row_of(i) * vocabulary_), vocabulary_,
+                logits_.begin() + static_cast<std::ptrdiff_t>(next[i].slot * vocabulary_));
+    ++positions_[static_cast<std::size_t>(next[i].slot)];
   }
   return {};
 }

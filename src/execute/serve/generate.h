@@ -1,37 +1,31 @@
 #pragma once
-// Prompts in, tokens out: keeps the engine's slots filled with sequences until all have ended. What a sequence gets
-// depends on its prompt, the options and its place in the list, not on how many slots there are or who else is in them.
+// Generates tokens for a list of prompts; keeps the engine's slots filled until all sequences have ended. The result of
+// a sequence depends on its prompt, the options and its index in the list, not on the number of slots or the other
+// sequences.
 
 #include <functional>
 
 #include "execute/serve/engine.h"
-#include "execute/serve/sampling.h"
+#include "execute/serve/serving_loop.h"
 
 namespace systole {
 
 struct GenerateOptions {
   SamplingOptions sampling;
-  std::int64_t max_tokens = 256;   // new ones, per sequence
-  std::int64_t min_tokens = 0;     // until a sequence has so many, no token of `stop` is drawn
-  std::vector<std::int32_t> stop;  // tokens that end a sequence; not part of it
+  std::int64_t max_tokens = 256;   // new tokens per sequence
+  std::int64_t min_tokens = 0;     // no token of `stop` is drawn before a sequence has this many
+  std::vector<std::int32_t> stop;  // tokens that end a sequence; not part of the result
 };
 
 struct Generated {
-  enum class End {
-    stop,  // a token of `stop`
-    max_tokens,
-    cache_full,  // prompt and tokens fill the model's context
-    asked,       // on_token said so
-  };
-  std::vector<std::int32_t> tokens;  // new ones
-  End end = End::max_tokens;
+  std::vector<std::int32_t> tokens;  // without the prompt
+  SequenceEnd end = SequenceEnd::max_tokens;
 };
-const char* name_of(Generated::End end);
 
-// Told of each token as it comes; false ends everything.
+// Called with each new token; false ends all sequences (SequenceEnd::asked).
 using OnToken = std::function<bool(std::size_t sequence, std::int32_t token)>;
 
-// One result per prompt. Errors: invalid (options; a prompt, named by its number); those of the device.
+// One result per prompt. Errors: invalid (options; a prompt, named by its index); those of the device.
 Result<std::vector<Generated>> generate(Engine& engine, std::span<const std::vector<std::int32_t>> prompts,
                                         const GenerateOptions& options, const OnToken& on_token = nullptr);
 

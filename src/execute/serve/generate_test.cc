@@ -5,41 +5,28 @@
 #include <algorithm>
 #include <set>
 
-#include "describe/graph/evaluate.h"
-#include "describe/models/decoder/decoder.h"
+#include "describe/ir/evaluate.h"
 #include "describe/models/mlp/mlp.h"
 #include "describe/models/t5/t5.h"
-#include "execute/backends/reference/reference.h"
-#include "execute/runtime/initialize.h"
+#include "execute/serve/testing/tiny_engine.h"
 
 namespace systole {
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-DecoderConfig tiny() {
-  DecoderConfig config;
-  config.layers = 2;
-  config.width = 8;
-  config.heads = 2;
-  config.mlp = 12;
-  config.vocabulary = 13;
-  config.context = 12;
-  return config;
-}
-
-// Rotary positions of frequencies fast, slow and between.
-DecoderConfig llama() {
-  DecoderConfig config = tiny();
-  config.family = "llama";
+// Rotary positions with fast, slow and medium frequencies.
+DecoderSpec llama() {
+  DecoderSpec config = tiny_decoder();
+  config.family = DecoderSpec::Family::llama;
   config.kv_heads = 1;
   config.head = 6;
   config.gated = true;
-  config.norm = ModelSpec::Norm::rms;
-  config.activation = ModelSpec::Activation::silu;
-  config.position = ModelSpec::Position::rotary;
+  config.norm = Norm::rms;
+  config.activation = Activation::silu;
+  config.position = Position::rotary;
   config.theta = 50;
-  config.rope_scaling = RotaryScaling{8, 1, 4, 12};
+  config.rope_scaling = {RopeScaling::Kind::llama3, 8, 1, 4, 12};
   config.bias = false;
   config.tied = false;
   return config;
@@ -48,18 +35,11 @@ DecoderConfig llama() {
 class Generate : public testing::Test {
  protected:
   std::unique_ptr<Engine> make_engine(const EngineOptions& options) {
-    std::unique_ptr<Engine> engine = std::move(Engine::create(*model_, *device_, options)).value();
-    for (const Parameter& p : model_->parameters()) {
-      HostTensor tensor = initial_value(p, 3);
-      const double factor = p.init.kind == Init::Kind::normal ? 20 : 1;  // far from uniform, attention not saturated
-      for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, factor * tensor.at(i));
-      engine->executor().write(engine->program().value_named(p.name), 0, tensor.bytes()).value();
-      parameters_[p.name] = tensor;
-    }
-    return engine;
+    for (const Parameter& p : model_->parameters()) parameters_[p.name] = sharp_value(p);
+    return sharp_engine(*model_, *device_, options);
   }
 
-  // The likeliest next token by the whole forward graph.
+  // The most likely next token by the full forward graph.
   std::int32_t likeliest_after(const Tokens& tokens) const {
     const auto length = static_cast<std::int64_t>(tokens.size());
     const Graph graph = model_->forward({1, length});
@@ -81,7 +61,7 @@ class Generate : public testing::Test {
     return static_cast<std::int32_t>(std::max_element(last.begin(), last.end()) - last.begin());
   }
 
-  std::unique_ptr<const Model> model_ = make_decoder(tiny());
+  std::unique_ptr<const Model> model_ = make_decoder(tiny_decoder());
   std::unique_ptr<Device> device_ = make_reference_device();
   std::map<std::string, HostTensor> parameters_;
 };
@@ -89,9 +69,9 @@ class Generate : public testing::Test {
 const std::vector<Tokens> kPrompts{{1, 5, 2}, {7}, {3, 3, 9, 11, 4}, {12, 1}, {6, 6}};
 
 TEST_F(Generate, greedy_is_the_whole_forward_again_and_again) {
-  DecoderConfig windowed = llama();
+  DecoderSpec windowed = llama();
   windowed.window = 3;
-  for (const DecoderConfig& config : {tiny(), llama(), windowed}) {
+  for (const DecoderSpec& config : {tiny_decoder(), llama(), windowed}) {
     model_ = make_decoder(config);
     const auto engine = make_engine({.slots = 2, .buckets = {2, 4}});
     const auto results = *generate(*engine, kPrompts, {.sampling = {.temperature = 0}, .max_tokens = 5});
@@ -101,8 +81,8 @@ TEST_F(Generate, greedy_is_the_whole_forward_again_and_again) {
       for (int n = 0; n < 5; ++n) expected.push_back(likeliest_after(expected));
       EXPECT_EQ(results[i].tokens,
                 Tokens(expected.begin() + static_cast<std::ptrdiff_t>(kPrompts[i].size()), expected.end()))
-          << config.family << " " << i;
-      EXPECT_EQ(results[i].end, Generated::End::max_tokens);
+          << config.name() << " " << i;
+      EXPECT_EQ(results[i].end, SequenceEnd::max_tokens);
     }
   }
 }
@@ -130,12 +110,12 @@ TEST_F(Generate, ends_by_stop_token_full_cache_and_request) {
   const GenerateOptions greedy{.sampling = {.temperature = 0}, .max_tokens = 100};
   const std::vector<Tokens> prompt{{1, 5, 2}};
   const auto full = (*generate(*engine, prompt, greedy))[0];
-  EXPECT_EQ(full.end, Generated::End::cache_full);
-  EXPECT_EQ(full.tokens.size(), 12U - 3 + 1);  // the last is drawn though it cannot be stored
+  EXPECT_EQ(full.end, SequenceEnd::cache_full);
+  EXPECT_EQ(full.tokens.size(), 12U - 3 + 1);  // the last token is drawn although the cache cannot store it
   GenerateOptions stopping = greedy;
   stopping.stop = {full.tokens[2]};
   const auto stopped = (*generate(*engine, prompt, stopping))[0];
-  EXPECT_EQ(stopped.end, Generated::End::stop);
+  EXPECT_EQ(stopped.end, SequenceEnd::stop);
   EXPECT_LE(stopped.tokens.size(), 2U);
   stopping.min_tokens = 6;
   const auto longer = (*generate(*engine, prompt, stopping))[0];
@@ -149,9 +129,9 @@ TEST_F(Generate, ends_by_stop_token_full_cache_and_request) {
                                  return ++seen < 3;
                                });
   EXPECT_EQ(asked[0].tokens.size(), 3U);
-  EXPECT_EQ(asked[0].end, Generated::End::asked);
+  EXPECT_EQ(asked[0].end, SequenceEnd::asked);
   EXPECT_TRUE(asked[1].tokens.empty());
-  EXPECT_EQ(asked[1].end, Generated::End::asked);
+  EXPECT_EQ(asked[1].end, SequenceEnd::asked);
 }
 
 TEST_F(Generate, decoding_one_slot_leaves_the_others_alone) {
@@ -173,12 +153,36 @@ TEST_F(Generate, decoding_one_slot_leaves_the_others_alone) {
   EXPECT_EQ(expected, std::vector<float>(engine->logits(1).begin(), engine->logits(1).end()));
 }
 
+TEST_F(Generate, a_prompt_in_any_pieces_has_the_same_logits) {
+  const Tokens prompt{1, 5, 2, 9, 4, 4, 7, 3, 12, 0, 6};
+  const auto logits_of = [&](const EngineOptions& options, const std::vector<std::size_t>& cuts) {
+    const auto engine = make_engine(options);
+    engine->begin(options.slots - 1, 0);
+    std::size_t at = 0;
+    for (const std::size_t cut : cuts) {
+      EXPECT_TRUE(engine->extend(options.slots - 1, std::span(prompt).subspan(at, cut)).ok());
+      at += cut;
+    }
+    const auto logits = engine->logits(options.slots - 1);
+    return std::vector<float>(logits.begin(), logits.end());
+  };
+  const std::vector<float> whole = logits_of({.slots = 1}, {11});
+  EXPECT_EQ(logits_of({.slots = 3}, {5, 1, 5}), whole);
+  EXPECT_EQ(logits_of({.slots = 2, .buckets = {3}}, {11}), whole);
+  EXPECT_EQ(logits_of({.slots = 1, .buckets = {1, 2}}, {8, 3}), whole);
+  const auto engine = make_engine({.slots = 1});
+  engine->prefill(0, prompt).value();
+  const Status full = engine->extend(0, Tokens{1, 2});
+  ASSERT_FALSE(full.ok());
+  EXPECT_EQ(full.error().message, "2 tokens for slot 0, which has room for 1");
+}
+
 TEST_F(Generate, the_cache_is_one_and_changed_in_place) {
   const auto engine = make_engine({.slots = 2, .buckets = {4}});
   const Program& program = engine->program();
   EXPECT_EQ(memory_by_owner(program)[Residence::cache],
             Bytes(2 * 2 * 2 * 12 * 8 * 4));  // k and v, layers, slots, positions, width, f32
-  ASSERT_EQ(program.functions.size(), 3U);
+  ASSERT_EQ(program.functions.size(), 3U);   // a piece of 4, and steps of one and two sequences
   for (const Function& function : program.functions) EXPECT_EQ(function.aliases.size(), 2U) << function.name;
 }
 
@@ -196,13 +200,13 @@ TEST_F(Generate, refusals_say_what_is_wrong) {
   const Engine::Next twice[] = {{0, 1}, {0, 2}};
   EXPECT_TRUE(engine->prefill(0, Tokens{1}).ok());
   EXPECT_FALSE(engine->decode(twice).ok());
-  EXPECT_EQ(Engine::create(*make_mlp({}), *device_, {}).error().kind, ErrorKind::unsupported);
+  EXPECT_EQ(Engine::create(*make_mlp({.inputs = 2, .outputs = 1}), *device_, {}).error().kind, ErrorKind::unsupported);
   EXPECT_EQ(Engine::create(*model_, *device_, {.cache = 13}).error().kind, ErrorKind::invalid);
   EXPECT_EQ(Engine::create(*model_, *device_, {.slots = 0}).error().kind, ErrorKind::invalid);
 }
 
-T5Config tiny_t5() {
-  T5Config config;
+T5Spec tiny_t5() {
+  T5Spec config;
   config.layers = 2;
   config.width = 8;
   config.heads = 2;
@@ -211,8 +215,8 @@ T5Config tiny_t5() {
   config.vocabulary = 13;
   config.context = 10;
   config.target_context = 7;
-  config.buckets = 8;
-  config.furthest = 5;
+  config.relative_buckets = 8;
+  config.relative_furthest = 5;
   return config;
 }
 
@@ -220,7 +224,7 @@ class GenerateT5 : public Generate {
  protected:
   GenerateT5() { model_ = make_t5(tiny_t5()); }
 
-  // The likeliest token after an answer that began so, by the whole forward graph.
+  // The most likely token after this beginning of an answer, by the full forward graph.
   std::int32_t likeliest_after(const Tokens& prompt, const Tokens& answer) const {
     const auto source = static_cast<std::int64_t>(prompt.size()), target = static_cast<std::int64_t>(answer.size()) + 1;
     const Graph graph = model_->forward({1, source, target});
@@ -254,7 +258,7 @@ TEST_F(GenerateT5, greedy_is_the_whole_forward_again_and_again) {
     Tokens expected;
     for (int n = 0; n < 5; ++n) expected.push_back(likeliest_after(kPrompts[i], expected));
     EXPECT_EQ(results[i].tokens, expected) << i;
-    EXPECT_EQ(results[i].end, Generated::End::max_tokens);
+    EXPECT_EQ(results[i].end, SequenceEnd::max_tokens);
     answers.insert(expected);
   }
   EXPECT_GT(answers.size(), 1U) << "all prompts have one answer: they are not read";
@@ -264,23 +268,34 @@ TEST_F(GenerateT5, an_answer_ends_with_its_own_cache_not_the_prompts) {
   const auto engine = make_engine({.slots = 1});
   const std::vector<Tokens> prompts{{1, 5, 2, 3, 4, 6, 7, 8, 9, 10}};
   const auto full = (*generate(*engine, prompts, {.sampling = {.temperature = 0}, .max_tokens = 100}))[0];
-  EXPECT_EQ(full.end, Generated::End::cache_full);
+  EXPECT_EQ(full.end, SequenceEnd::cache_full);
   EXPECT_EQ(full.tokens.size(), 7U);
   const auto longer = generate(*engine, std::vector<Tokens>{Tokens(11, 1)}, {});
   EXPECT_EQ(longer.error().message, "prompt 1: a prompt of 11 tokens for a cache of 10");
 }
 
+// As transformers has it: the penalty looks at the decoder's tokens.
+TEST_F(GenerateT5, an_answer_may_repeat_the_prompt_without_a_penalty) {
+  const auto engine = make_engine({.slots = 2});
+  const std::vector<Tokens> prompts{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, {3, 4, 5, 6, 7, 8, 9, 10, 11, 12}};
+  GenerateOptions options{.sampling = {.temperature = 0}, .max_tokens = 1};
+  const auto plain = *generate(*engine, prompts, options);
+  options.sampling.repetition_penalty = 100;
+  const auto penalized = *generate(*engine, prompts, options);
+  for (std::size_t i = 0; i < prompts.size(); ++i) EXPECT_EQ(plain[i].tokens, penalized[i].tokens) << i;
+}
+
 TEST_F(GenerateT5, the_caches_are_changed_in_place) {
   const auto engine = make_engine({.slots = 2, .buckets = {4}});
   const Program& program = engine->program();
-  // Two layers, two slots, two heads of three numbers: keys and values of 7 own and of 10 encoded positions, and two
-  // lengths, each in whole 64 bytes.
+  // Two layers, two slots, two heads of width 3: keys and values of 7 decoder and 10 encoder positions, and two
+  // lengths, each padded to 64 bytes.
   const auto placed = [](std::int64_t bytes) { return (bytes + 63) / 64 * 64; };
   const std::int64_t position = 2 * 2 * 2 * 3 * 4;
   EXPECT_EQ(memory_by_owner(program)[Residence::cache],
             Bytes(2 * placed(7 * position) + 2 * placed(10 * position) + placed(2 * 4)));
   for (const Function& function : program.functions)
-    EXPECT_EQ(function.aliases.size(), function.name == "decode" ? 2U : 5U) << function.name;
+    EXPECT_EQ(function.aliases.size(), function.name == decode_name(2) ? 2U : 5U) << function.name;
 }
 
 }  // namespace

@@ -6,6 +6,14 @@
 #include "ground/base/philox.h"
 
 namespace systole {
+namespace {
+
+Status check_range(const char* name, double value, double lowest, double highest, const char* hint) {
+  if (value >= lowest && value <= highest) return {};
+  return error(ErrorKind::invalid, "{} is {}, must be between {} and {}", name, value, lowest, highest).hinted(hint);
+}
+
+}  // namespace
 
 Status check(const SamplingOptions& options) {
   if (!(options.temperature >= 0 && std::isfinite(options.temperature))) {
@@ -18,10 +26,63 @@ Status check(const SamplingOptions& options) {
     return error(ErrorKind::invalid, "top_p is {}, must be above 0 and at most 1", options.top_p)
         .hinted("1 keeps all tokens");
   }
+  TRY(check_range("min_p", options.min_p, 0, 1, "0 keeps all tokens"));
+  TRY(check_range("presence_penalty", options.presence_penalty, -2, 2, "0 changes nothing"));
+  TRY(check_range("frequency_penalty", options.frequency_penalty, -2, 2, "0 changes nothing"));
+  TRY(check_range("repetition_penalty", options.repetition_penalty, 0.01, 100, "1 changes nothing"));
+  for (const auto& [token, bias] : options.logit_bias) {
+    if (token < 0) return error(ErrorKind::invalid, "logit_bias: {} is no token", token);
+    TRY(check_range("logit_bias", bias, -100, 100, "-100 bans a token, 100 forces it"));
+  }
   return {};
 }
 
-Status Sampler::collect(std::span<const float> logits) {
+Sampler::Sampler(SamplingOptions options, std::span<const std::int32_t> prompt)
+    : options_(std::move(options)),
+      penalizes_(options_.presence_penalty != 0 || options_.frequency_penalty != 0 ||
+                 options_.repetition_penalty != 1) {
+  if (options_.repetition_penalty == 1) return;
+  for (const std::int32_t token : prompt) seen_.try_emplace(token, 0);
+}
+
+void Sampler::add(std::int32_t token) {
+  if (penalizes_) ++seen_[token];
+}
+
+Sampler::Candidate* Sampler::find(std::int32_t token) {
+  const auto found = std::ranges::lower_bound(candidates_, token, {}, &Candidate::token);
+  return found != candidates_.end() && found->token == token ? &*found : nullptr;
+}
+
+// O(log vocabulary) for each token that an option names or the sequence has.
+void Sampler::adjust(std::span<const std::int32_t> barred) {
+  for (const auto& [token, bias] : options_.logit_bias) {
+    if (Candidate* c = find(token)) c->logit += bias;
+  }
+  for (const auto& [token, count] : seen_) {
+    Candidate* c = find(token);
+    if (c == nullptr) continue;
+    c->logit = c->logit > 0 ? c->logit / options_.repetition_penalty : c->logit * options_.repetition_penalty;
+    c->logit -= static_cast<double>(count) * options_.frequency_penalty;
+    if (count > 0) c->logit -= options_.presence_penalty;
+  }
+  bool removes = false;
+  for (const std::span<const std::int32_t> tokens : {std::span<const std::int32_t>(options_.never), barred}) {
+    for (const std::int32_t token : tokens) {
+      Candidate* c = find(token);
+      if (c == nullptr) continue;
+      c->logit = -INFINITY;
+      removes = true;
+    }
+  }
+  if (removes) std::erase_if(candidates_, [](const Candidate& c) { return c.logit == -INFINITY; });
+}
+
+Status Sampler::collect(std::span<const float> logits, std::span<const std::int32_t> barred,
+                        std::span<const std::uint64_t> mask) {
+  const auto is_masked = [&](std::size_t token) {
+    return !mask.empty() && (token / 64 >= mask.size() || (mask[token / 64] >> (token % 64) & 1) == 0);
+  };
   candidates_.clear();
   for (std::size_t i = 0; i < logits.size(); ++i) {
     const double logit = logits[i];
@@ -29,20 +90,24 @@ Status Sampler::collect(std::span<const float> logits) {
       return error(ErrorKind::invalid, "the logit of token {} is {}", i, logit)
           .hinted("the model's weights are damaged or have diverged");
     }
-    if (logit != -INFINITY) candidates_.push_back({logit, static_cast<std::int32_t>(i)});
+    if (logit != -INFINITY && !is_masked(i)) candidates_.push_back({logit, static_cast<std::int32_t>(i)});
   }
-  for (const std::int32_t token : options_.never) {
-    std::erase_if(candidates_, [&](const Candidate& c) { return c.token == token; });
-  }
-  if (candidates_.empty()) return error(ErrorKind::invalid, "no token may be drawn");
+  adjust(barred);
+  if (candidates_.empty() && mask.empty()) return error(ErrorKind::invalid, "no token may be drawn");
   return {};
 }
 
-// Cuts candidates_ to top_k and top_p, in order of likelihood where either asks for it; fills weights_.
+// Cuts candidates_ to min_p, top_k and top_p, sorted by likelihood if one of the latter cuts; fills weights_.
 void Sampler::keep_likeliest() {
   const auto likelier = [](const Candidate& a, const Candidate& b) {
     return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
   };
+  if (options_.min_p > 0) {
+    // exp((logit - most) / temperature) < min_p, without an exponential for each token.
+    const double least =
+        std::ranges::max(candidates_, {}, &Candidate::logit).logit + options_.temperature * std::log(options_.min_p);
+    std::erase_if(candidates_, [&](const Candidate& c) { return c.logit < least; });
+  }
   const auto count =
       std::min(candidates_.size(), options_.top_k > 0 ? static_cast<std::size_t>(options_.top_k) : candidates_.size());
   double most = 0;
@@ -66,12 +131,14 @@ void Sampler::keep_likeliest() {
   candidates_.resize(kept);
 }
 
-Result<std::int32_t> Sampler::sample(std::span<const float> logits, std::uint64_t sequence, std::uint64_t index) {
-  TRY(collect(logits));
+Result<std::int32_t> Sampler::sample(std::span<const float> logits, std::uint64_t sequence, std::uint64_t index,
+                                     std::span<const std::int32_t> barred, std::span<const std::uint64_t> mask) {
+  TRY(collect(logits, barred, mask));
+  if (candidates_.empty()) return kNone;
   if (options_.temperature == 0) {
     const auto best = std::max_element(candidates_.begin(), candidates_.end(),
                                        [](const Candidate& a, const Candidate& b) { return a.logit < b.logit; });
-    return best->token;  // the first of equals: tokens are in order
+    return best->token;  // the first among equals: candidates are in token order
   }
   keep_likeliest();
   double total = 0;
@@ -82,7 +149,7 @@ Result<std::int32_t> Sampler::sample(std::span<const float> logits, std::uint64_
     left -= weights_[i];
     if (left < 0) return candidates_[i].token;
   }
-  return candidates_.back().token;  // rounding took the last sliver
+  return candidates_.back().token;  // rounding may leave a rest
 }
 
 }  // namespace systole

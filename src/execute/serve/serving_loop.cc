@@ -1,0 +1,188 @@
+#include "execute/serve/serving_loop.h"
+
+#include <algorithm>
+
+#include "ground/store/sha256.h"
+
+namespace systole {
+
+const char* name_of(SequenceEnd end) {
+  switch (end) {
+    case SequenceEnd::stop: return "stop";
+    case SequenceEnd::max_tokens: return "max_tokens";
+    case SequenceEnd::cache_full: return "cache_full";
+    case SequenceEnd::asked: return "asked";
+    case SequenceEnd::no_token: return "no_token";
+  }
+  return "?";
+}
+
+namespace {
+
+ServingLimits limits_of(const Engine& engine, const ServingLoopOptions& options) {
+  ServingLimits limits = engine.limits();
+  limits.waiting = options.waiting;
+  if (options.prefill > 0) limits.prefill = options.prefill;
+  return limits;
+}
+
+}  // namespace
+
+ServingLoop::ServingLoop(Engine& engine, const ServingLoopOptions& options)
+    : engine_(engine), scheduler_(limits_of(engine, options)) {}
+
+// What would fail in the middle of a step, and so for all sequences.
+Status ServingLoop::check_options(const SequenceRequest& request) const {
+  TRY(check(request.sampling));
+  const std::int64_t vocabulary = engine_.vocabulary();
+  if (!request.sampling.logit_bias.empty() && request.sampling.logit_bias.rbegin()->first >= vocabulary) {
+    return key_error(ErrorKind::invalid, "logit_bias", "token {} is outside the model's vocabulary of {}",
+                     request.sampling.logit_bias.rbegin()->first, vocabulary);
+  }
+  if (request.min_tokens <= 0) return {};
+  std::vector<std::int32_t> barred = request.stop;
+  barred.insert(barred.end(), request.sampling.never.begin(), request.sampling.never.end());
+  std::erase_if(barred, [&](std::int32_t token) { return token < 0 || token >= vocabulary; });
+  std::ranges::sort(barred);
+  if (std::unique(barred.begin(), barred.end()) - barred.begin() < vocabulary) return {};
+  return key_error(ErrorKind::invalid, "min_tokens", "every token that may be drawn ends the answer");
+}
+
+namespace {
+
+// Of the whole pages of a prompt: each of its tokens and of the hash before it. Of a cryptographic hash, so that nobody
+// can make a prompt that finds another's keys and values.
+std::vector<PageHash> hashes_of(std::span<const std::int32_t> tokens, std::int64_t page) {
+  std::vector<PageHash> hashes;
+  const auto size = static_cast<std::size_t>(page);
+  for (std::size_t at = 0; at + size <= tokens.size(); at += size) {
+    Sha256 hash;
+    if (!hashes.empty()) hash.add(std::as_bytes(std::span(hashes.back())));
+    hash.add(std::as_bytes(tokens.subspan(at, size)));
+    const Sha256::Digest digest = hash.digest();
+    hashes.emplace_back(reinterpret_cast<const char*>(digest.data()), digest.size());
+  }
+  return hashes;
+}
+
+}  // namespace
+
+Status ServingLoop::add(SequenceRequest request, SequenceReceiver receiver) {
+  TRY(check_options(request));
+  TRY(engine_.check_prompt(request.prompt));
+  const std::uint64_t id = request.id;
+  CHECK(!sequences_.contains(id), "request {} is there already", id);
+  ServingRequest wanted{id, request.key, static_cast<std::int64_t>(request.prompt.size()), request.max_tokens,
+                        request.priority};
+  if (!engine_.encodes()) wanted.hashes = hashes_of(request.prompt, engine_.limits().page);
+  const Admission admission = scheduler_.add(std::move(wanted));
+  if (admission == Admission::queue_full)
+    return error(ErrorKind::busy, "{} requests wait already", scheduler_.waiting()).hinted("try again later");
+  CHECK(admission == Admission::accepted, "the engine accepts a prompt that the scheduler does not");
+  const std::span<const std::int32_t> prompt = request.prompt;
+  Sampler sampler(request.sampling, engine_.encodes() ? prompt.first(0) : prompt);
+  std::vector<std::int32_t> all = std::move(request.prompt);
+  std::optional<grammar::GrammarState> state;
+  if (request.grammar) state.emplace(request.grammar->grammar());
+  sequences_.try_emplace(
+      id, Sequence{std::move(request), std::move(receiver), std::move(sampler), std::move(all), std::move(state)});
+  return {};
+}
+
+bool ServingLoop::remove(std::uint64_t id) {
+  scheduler_.remove(id);
+  return sequences_.erase(id) > 0;
+}
+
+void ServingLoop::end(std::uint64_t id, SequenceEnd why) {
+  scheduler_.remove(id);
+  const auto ended = sequences_.extract(id);
+  if (ended.mapped().receiver.end) ended.mapped().receiver.end(why);
+}
+
+// The tokens that conform. False: too much work.
+bool ServingLoop::fill_mask(const Sequence& sequence) {
+  mask_.resize(static_cast<std::size_t>(engine_.vocabulary() + 63) / 64);
+  if (!sequence.request.grammar->fill(*sequence.state, mask_)) return false;
+  for (const std::int32_t token : sequence.request.stop) {
+    if (token < 0 || token >= engine_.vocabulary()) continue;
+    const std::uint64_t bit = std::uint64_t{1} << (token % 64);
+    std::uint64_t& word = mask_[static_cast<std::size_t>(token) / 64];
+    word = sequence.state->may_end() ? word | bit : word & ~bit;
+  }
+  return true;
+}
+
+Status ServingLoop::take_token(std::uint64_t id, std::int64_t slot) {
+  Sequence& sequence = sequences_.at(id);
+  const SequenceRequest& request = sequence.request;
+  const std::span<const float> logits = engine_.logits(slot);
+  std::span<const std::int32_t> barred;
+  if (sequence.tokens < request.min_tokens) barred = request.stop;
+  const auto index = static_cast<std::uint64_t>(sequence.tokens);
+  std::span<const std::uint64_t> mask;
+  if (sequence.state) {
+    if (!fill_mask(sequence)) {
+      end(id, SequenceEnd::no_token);
+      return {};
+    }
+    mask = mask_;
+  }
+  sequence.last = TRY(sequence.sampler.sample(logits, request.draw, index, barred, mask));
+  if (std::ranges::find(request.stop, sequence.last) != request.stop.end()) {
+    end(id, SequenceEnd::stop);
+    return {};
+  }
+  if (sequence.state) {
+    const bool conforms =
+        sequence.last != Sampler::kNone && sequence.state->advance(request.grammar->trie().bytes_of(sequence.last));
+    if (!conforms) {
+      end(id, sequence.state->may_end() ? SequenceEnd::stop : SequenceEnd::no_token);
+      return {};
+    }
+  }
+  ++sequence.tokens;
+  sequence.sampler.add(sequence.last);
+  sequence.all.push_back(sequence.last);
+  if (request.logprobs && sequence.receiver.logprobs)
+    sequence.receiver.logprobs(token_logprobs(logits, sequence.last, *request.logprobs));
+  if (!sequence.receiver.token(sequence.last))
+    end(id, SequenceEnd::asked);
+  else if (sequence.state && sequence.state->must_end())
+    end(id, SequenceEnd::stop);
+  else if (sequence.tokens >= request.max_tokens)
+    end(id, SequenceEnd::max_tokens);
+  else if (engine_.length(slot) >= engine_.cache())
+    end(id, SequenceEnd::cache_full);
+  return {};
+}
+
+Status ServingLoop::compute(const ServingStep::Piece& piece) {
+  const std::span<const std::int32_t> tokens = sequences_.at(piece.id).all;
+  if (engine_.encodes()) return engine_.prefill(piece.slot, tokens);
+  if (piece.first) {
+    engine_.begin(piece.slot, piece.begin);
+    counts_.cached += piece.begin;
+  }
+  counts_.prefilled += piece.end - piece.begin;
+  return engine_.extend(piece.slot, tokens.subspan(static_cast<std::size_t>(piece.begin),
+                                                   static_cast<std::size_t>(piece.end - piece.begin)));
+}
+
+Result<bool> ServingLoop::step() {
+  const ServingStep step = scheduler_.next();
+  if (step.empty()) return false;
+  for (const ServingStep::Table& table : step.tables) engine_.set_table(table.slot, table.pages);
+  for (const ServingStep::Piece& piece : step.prefill) {
+    TRY(compute(piece));
+    if (piece.last) TRY(take_token(piece.id, piece.slot));
+  }
+  if (step.decode.empty()) return true;
+  next_.clear();
+  for (const ServingStep::Sequence& placed : step.decode) next_.push_back({placed.slot, sequences_.at(placed.id).last});
+  TRY(engine_.decode(next_));
+  for (const ServingStep::Sequence& placed : step.decode) TRY(take_token(placed.id, placed.slot));
+  return true;
+}
+
+}  // namespace systole

@@ -1,0 +1,118 @@
+#pragma once
+// Runs an Engine by a ServingScheduler: requests are added, step() prefills and decodes one batch and hands out each new
+// token. A sequence's tokens depend on its request alone, not on its slot or on what else is in the batch (engine.h).
+//
+//   ServingLoop loop(*engine, {.waiting = 64});
+//   TRY(loop.add({.id = 1, .prompt = tokens, .max_tokens = 100, .stop = {eos}},
+//                {.token = [](std::int32_t t) { ...; return true; }, .end = [](Generated::End why) { ... }}));
+//   while (TRY(loop.step())) {}
+//
+// Thread safety: one thread at a time. Receivers are called within step() and must not call the loop.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "describe/serving/scheduler.h"
+#include "execute/serve/engine.h"
+#include "execute/serve/grammar/token_masks.h"
+#include "execute/serve/logprobs.h"
+#include "execute/serve/sampling.h"
+
+namespace systole {
+
+// Why a sequence ended.
+enum class SequenceEnd {
+  stop,  // a token of `stop`, or nothing can follow by the grammar
+  max_tokens,
+  cache_full,  // prompt and tokens fill the model's context
+  asked,       // the receiver wanted no more
+  no_token,    // none that may come next conforms to the grammar
+};
+const char* name_of(SequenceEnd end);
+
+struct SequenceRequest {
+  std::uint64_t id = 0;  // unique among those that have not ended
+  std::string key = {};  // see scheduler.h
+  std::int64_t priority = 0;
+  std::vector<std::int32_t> prompt;
+  SamplingOptions sampling = {};
+  std::uint64_t draw = 0;                     // number of the sequence in the sampler's random bits
+  std::int64_t max_tokens = 256;              // new tokens
+  std::int64_t min_tokens = 0;                // no token of `stop` is drawn before the sequence has this many
+  std::vector<std::int32_t> stop = {};        // tokens that end the sequence; not handed out
+  std::optional<std::int64_t> logprobs = {};  // with each token its log probability and those of so many likeliest
+  // The tokens' text conforms to it. Tokens of `stop` are drawn exactly where it may end, but for min_tokens; used by
+  // the loop's thread only, and shared by as many sequences as wish.
+  std::shared_ptr<grammar::TokenMasks> grammar = {};
+};
+
+struct SequenceReceiver {
+  std::function<bool(std::int32_t token)> token;            // false: no more
+  std::function<void(SequenceEnd)> end = {};                // once, last, unless the request was removed
+  std::function<void(const TokenLogprobs&)> logprobs = {};  // before `token`, if the request asks for them
+};
+
+struct ServingLoopOptions {
+  std::int64_t waiting = 0;  // as ServingLimits
+  std::int64_t prefill = 0;  // tokens of prompts per step; 0: as many as the engine computes at once
+};
+
+class ServingLoop {
+ public:
+  // The engine must outlive the loop. Slots and cache are the engine's.
+  ServingLoop(Engine& engine, const ServingLoopOptions& options);
+
+  // Errors: invalid (the prompt is empty, longer than the cache, or has a token outside the vocabulary; sampling
+  // options, or a bias of such a token; min_tokens where every token that may be drawn is of `stop`); busy (as many
+  // requests wait as may).
+  Status add(SequenceRequest request, SequenceReceiver receiver);
+  // Forgets a request; its receiver is not called again. False: unknown, or ended.
+  bool remove(std::uint64_t id);
+  // Computes one batch. False: nothing waits or runs. Errors: those of the device and of the sampler (weights that are
+  // not finite); the loop is unusable after one.
+  Result<bool> step();
+
+  std::int64_t waiting() const { return scheduler_.waiting(); }
+  std::int64_t running() const { return scheduler_.running(); }
+  // What has happened since the beginning.
+  struct Counts {
+    std::int64_t prefilled = 0;  // tokens of prompts computed
+    std::int64_t cached = 0;     // tokens of prompts found in the cache
+    std::int64_t preemptions = 0;
+    bool operator==(const Counts&) const = default;
+  };
+  Counts counts() const { return {counts_.prefilled, counts_.cached, scheduler_.preemptions()}; }
+  double pages_used() const { return scheduler_.pages_used(); }
+
+ private:
+  struct Sequence {
+    SequenceRequest request;
+    SequenceReceiver receiver;
+    Sampler sampler;
+    std::vector<std::int32_t> all;                    // prompt and answer
+    std::optional<grammar::GrammarState> state = {};  // with a grammar
+    std::int64_t tokens = 0;
+    std::int32_t last = 0;
+  };
+  Status check_options(const SequenceRequest& request) const;
+  Status compute(const ServingStep::Piece& piece);
+  Status take_token(std::uint64_t id, std::int64_t slot);
+  bool fill_mask(const Sequence& sequence);
+  void end(std::uint64_t id, SequenceEnd why);
+
+  Engine& engine_;
+  ServingScheduler scheduler_;
+  std::map<std::uint64_t, Sequence> sequences_;
+  std::vector<Engine::Next> next_;   // of the step
+  std::vector<std::uint64_t> mask_;  // of the token, if its sequence has a grammar
+  Counts counts_;
+};
+
+}  // namespace systole
