@@ -4,26 +4,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 namespace systole {
 namespace {
 
 using Found = std::vector<Lint>;
 
-bool has_held_out(const Workload& w) {
-  if (w.data.kind == DataSpec::Kind::linear) return w.data.held_out_rows > 0;
-  return !w.data.held_out.files.empty() || w.data.held_out_fraction > 0;
-}
-
 void held_out(const Workload& w, Found& found) {
-  if (has_held_out(w)) return;
+  if (w.data.has_held_out()) return;
   found.push_back({"no_held_out", "data.held_out", "nothing is held out: nobody will know how well it generalises",
                    "data.held_out: { fraction: 5% }, or files of their own"});
 }
 
 void best_without_evaluation(const Workload& w, Found& found) {
-  if (!w.checkpoint.best || (has_held_out(w) && !w.train.evaluate.never())) return;
+  if (!w.checkpoint.best || (w.data.has_held_out() && !w.train.evaluate.never())) return;
   found.push_back({"best_without_evaluation", "checkpoint.best",
                    "the best checkpoint is kept, but nothing measures which is best", "train.evaluate: 100 steps"});
 }
@@ -54,7 +48,7 @@ constexpr void (*kRules[])(const Workload&, Found&) = {held_out, best_without_ev
 
 namespace {
 
-// As many logical shards as can be, with which no row is empty.
+// The largest number of logical shards without padded rows.
 std::string fewer_shards(const TrainSpec& train) {
   for (std::int64_t shards = train.logical_shards; shards > 0; shards /= 2) {
     const std::int64_t of_shard = std::max<std::int64_t>(1, train.microbatches / shards);
@@ -71,7 +65,7 @@ std::string fewer_shards(const TrainSpec& train) {
 std::optional<Lint> empty_rows(const Workload& w) {
   const TrainSpec& train = w.train;
   const std::int64_t of_shard = std::max<std::int64_t>(1, train.microbatches / train.logical_shards);
-  std::int64_t devices = 1;  // that cut a microbatch's rows
+  std::int64_t devices = 1;  // devices that shard a microbatch's rows
   for (const auto& [axis, size] : w.mesh)
     devices *= !train.exact && (axis == "data" || axis == "fsdp" || axis == "expert") ? size : 1;
   const std::int64_t parts = (train.exact ? train.logical_shards * of_shard : train.microbatches) * devices;

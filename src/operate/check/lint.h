@@ -1,6 +1,6 @@
 #pragma once
-// What a workload may say but hardly means: things that are legal, would run, and that one would be sorry for. Errors
-// are the spec's; these are warnings. Rules look at the workload alone, not at the machine or the files.
+// Lint of a workload: legal settings that run, but are probably mistakes. Errors belong to the spec; these are
+// warnings. Rules use only the workload, not the machine or the files.
 
 #include <optional>
 #include <string>
@@ -16,12 +16,11 @@ struct Lint {
   std::string text, hint;
 };
 
-// A batch that its parts (microbatches, logical shards, devices that cut it) do not divide: all parts have the same
-// shape, and the rows that are missing are computed as empty ones. The numbers are right; time and memory are as of a
-// larger batch.
+// A batch size that is not divisible by its parts (microbatches, logical shards, devices that shard it). All parts have
+// the same shape, so missing rows are padded. The numbers are right; time and memory are those of a larger batch.
 std::optional<Lint> empty_rows(const Workload& workload);
 
-// In the order of the rules; empty: nothing to say.
+// In the order of the rules; empty: no warnings.
 std::vector<Lint> lint(const Workload& workload);
 
 }  // namespace systole

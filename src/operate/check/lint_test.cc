@@ -56,7 +56,7 @@ TEST(Lint, logical_shards_that_leave_rows_empty) {
       "train.logical_shards: 24 rows in 8 logical shards of 2 microbatches of 2: 8 of 32 rows computed are "
       "empty, 25% of a step; train.batch: 32, or train.microbatches: 1 and train.logical_shards: 8, for at most as "
       "many workers");
-  // Whatever the hint says leaves no row empty.
+  // Every suggestion of the hint leaves no row empty.
   EXPECT_EQ(of_empty_rows("batch: 24, exact: true, microbatches: 1, logical_shards: 8"), "");
   EXPECT_NE(of_empty_rows("batch: 13, exact: true, microbatches: 8")
                 .find("train.microbatches: 1 and "

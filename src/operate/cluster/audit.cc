@@ -21,7 +21,7 @@ struct Line {
   std::string previous, hash;
 };
 
-// `text` is a whole line without its newline.
+// `text` is one line without its newline.
 Result<Line> line_of(std::string_view text, const Where& where) {
   const auto wrong = [&](const char* why) { return error(ErrorKind::corrupt, "{}", why).at(where); };
   const std::size_t at = text.rfind(kHash);

@@ -59,7 +59,7 @@ TEST_F(AuditFile, holds_as_it_was_written) {
 TEST_F(AuditFile, is_its_owners_alone) {
   using std::filesystem::perms;
   EXPECT_EQ(std::filesystem::status(file()).permissions(), perms::owner_read | perms::owner_write);
-  std::filesystem::permissions(file(), perms(0644));  // as it was once written
+  std::filesystem::permissions(file(), perms(0644));  // the mode that earlier versions wrote
   audit_.append("stop", "line", {}).value();
   EXPECT_EQ(std::filesystem::status(file()).permissions(), perms::owner_read | perms::owner_write);
 }

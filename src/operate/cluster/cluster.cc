@@ -4,51 +4,30 @@
 #include <array>
 
 #include "ground/base/exit_code.h"
-#include "ground/base/nearest.h"
-#include "operate/cluster/kubernetes.h"
 #include "operate/cluster/record.h"
-#include "operate/cluster/slurm.h"
-#include "operate/cluster/ssh.h"
 
 namespace systole {
 namespace {
 
-// What is most worth knowing of several, first.
-constexpr std::array kByUrgency = {Phase::saving, Phase::running, Phase::starting, Phase::preempted, Phase::queued,
-                                   Phase::failed, Phase::unknown, Phase::stopped,  Phase::done};
+// The most important state first.
+constexpr std::array kByUrgency = {RunState::saving,  RunState::running, RunState::starting, RunState::preempted,
+                                   RunState::queued,  RunState::failed,  RunState::killed,   RunState::diverged,
+                                   RunState::damaged, RunState::unknown, RunState::stopped,  RunState::budget_used,
+                                   RunState::finished};
 
 }  // namespace
 
-const char* name_of(Phase phase) {
-  switch (phase) {
-    case Phase::queued: return "queued";
-    case Phase::starting: return "starting";
-    case Phase::running: return "running";
-    case Phase::saving: return "saving";
-    case Phase::preempted: return "preempted";
-    case Phase::failed: return "failed";
-    case Phase::stopped: return "stopped";
-    case Phase::done: return "done";
-    case Phase::unknown: return "unknown";
-  }
-  return "unknown";
-}
-
-bool is_over(Phase phase) { return phase == Phase::failed || phase == Phase::stopped || phase == Phase::done; }
-
-void end_with(Seen& job, std::int64_t code, bool asked) {
-  if (code == 0) {
-    job.phase = Phase::done;
+void end_with(JobStatus& job, std::int64_t code, bool asked) {
+  job.state = state_of_exit(code, asked || job.state == RunState::stopped);
+  job.exit_code = code;
+  if (job.state == RunState::finished) {
     job.reason.clear();
-  } else if (code == kExitOverBudget) {
-    job.phase = Phase::stopped;
-    job.reason = fmt::format("{}: systole resume {} --set objective.budget=DOLLARS", kBudgetUsed, job.run);
-  } else if (asked || job.phase == Phase::stopped) {
-    job.phase = Phase::stopped;
+  } else if (job.state == RunState::budget_used) {
+    job.reason = fmt::format("its budget is used: systole resume {} --set objective.budget=DOLLARS", job.run);
+  } else if (job.state == RunState::stopped) {
     job.reason = code == kExitSaved ? "saved" : fmt::format("exit code {}", code);
   } else {
-    job.phase = Phase::failed;
-    if (code > 128 && !job.reason.empty()) return;  // killed: the target says more of it
+    if (code > 128 && !job.reason.empty()) return;  // killed: the target's reason says more
     job.reason = code == kExitSaved
                      ? "exit code 75: stopped with its state saved, and begun again as often as it may be"
                  : code == kExitNotSaved
@@ -58,33 +37,23 @@ void end_with(Seen& job, std::int64_t code, bool asked) {
   }
 }
 
-Seen overall(std::span<const Seen> jobs) {
+JobStatus overall(std::span<const JobStatus> jobs) {
   if (jobs.empty()) return {};
   if (jobs.size() == 1) return jobs[0];
-  for (const Phase phase : kByUrgency) {
-    const auto first = std::ranges::find(jobs, phase, &Seen::phase);
+  for (const RunState state : kByUrgency) {
+    const auto first = std::ranges::find(jobs, state, &JobStatus::state);
     if (first == jobs.end()) continue;
-    Seen seen = *first;
+    JobStatus status = *first;
     std::string counts;
-    for (const Phase other : kByUrgency)
-      if (const auto n = std::ranges::count(jobs, other, &Seen::phase); n > 0)
+    for (const RunState other : kByUrgency)
+      if (const auto n = std::ranges::count(jobs, other, &JobStatus::state); n > 0)
         counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", n, name_of(other));
-    seen.reason = counts + (seen.reason.empty() ? "" : ": " + seen.reason);
-    return seen;
+    status.reason = counts + (status.reason.empty() ? "" : ": " + status.reason);
+    return status;
   }
   return jobs[0];
 }
 
 Result<std::vector<Record>> ClusterClient::recall(const std::string&) { return std::vector<Record>(); }
-
-std::vector<std::string> cluster_targets() { return {"slurm", "kubernetes", "ssh"}; }
-
-Result<std::unique_ptr<ClusterClient>> open_cluster(std::string_view target, const ClusterClient::Whereabouts& where) {
-  if (target == "slurm") return open_slurm();
-  if (target == "kubernetes") return open_kubernetes(where);
-  if (target == "ssh") return open_ssh();
-  return error(ErrorKind::invalid, "'{}' is nothing that runs are submitted to", target)
-      .hinted(nearest_hint(target, cluster_targets()));
-}
 
 }  // namespace systole

@@ -1,7 +1,7 @@
 #pragma once
-// A run on somebody's cluster, from outside: sent, seen, stopped. One interface and a class a target, so that every
-// command behaves the same on all. The cluster keeps what runs; records (record.h) keep which run that is. Whatever a
-// target makes carries the run's name and the submission's number, by which a lost record is found again.
+// Client of a cluster: submits, queries and stops runs from outside. One interface with one class per target, so every
+// command behaves the same on all. The cluster knows its jobs; records (record.h) map runs to them. Everything created
+// on a target is labelled with the run's name and the submission's number, so a lost record can be recovered.
 
 #include <cstdint>
 #include <map>
@@ -12,114 +12,98 @@
 #include <string_view>
 #include <vector>
 
+#include "describe/spec/run_state.h"
 #include "ground/base/result.h"
 #include "ground/base/units.h"
+#include "operate/cluster/allocation_ledger.h"
 
 namespace systole {
 
 struct Record;
 struct Workload;
 
-enum class Phase {
-  queued,     // waits for its machines
-  starting,   // has them; its ranks do not run yet
-  running,    //
-  saving,     // was asked to stop, or gives its machines back
-  preempted,  // lost its machines, and waits for others
-  failed,     // over, of itself or for want of retries
-  stopped,    // over, because somebody asked
-  done,       // over
-  unknown,    // nobody can say any more
-};
-const char* name_of(Phase phase);
-bool is_over(Phase phase);
-
-// One job of a target, or one of an array's.
-struct Seen {
-  std::string id;  // the target's own
+// A job of a target, or one task of an array.
+struct JobStatus {
+  std::string id;  // the target's id
   std::string run, submission;
-  Phase phase = Phase::unknown;
+  RunState state = RunState::unknown;
   std::string reason;         // why it waits or failed, in the target's words or ours; may be empty
-  std::int64_t restarts = 0;  // how often it was begun again
-  std::string nodes;          // as the target writes them; empty before it has any
+  std::int64_t restarts = 0;  // number of restarts
+  std::string nodes;          // in the target's notation; empty until assigned
   std::int64_t began_at = 0;  // seconds of Unix time; 0: not yet
-  std::int64_t ended_at = 0;  // 0: not yet, or not known
-  std::string workload = {};  // its SHA-256, where the target keeps it: by it a run without a record is found again
-  bool sure = false;          // the target tells when its ranks run and how they ended; else the ledger does
-  bool answered = true;       // else the machines that know it could not be asked, and the reason says why
-  bool operator==(const Seen&) const = default;
+  std::int64_t ended_at = 0;  // 0: not yet, or unknown
+  std::string workload = {};  // SHA-256 of the workload, if the target keeps it; identifies a run without a record
+  std::optional<std::int64_t> exit_code = {};  // of its ranks, if the target or its ledger has it
+  // When it held its machines, if its target records that; otherwise its jobs write their own ledger.
+  std::vector<AllocationInterval> allocations = {};
+  bool sure = false;     // the target knows when its ranks run and how they ended; otherwise the ledger does
+  bool answered = true;  // otherwise the machines that know could not be queried; the reason says why
+  bool operator==(const JobStatus&) const = default;
 };
-inline constexpr const char* kBudgetUsed = "its budget is used";  // how the reason of a run that stopped at it begins
-// What the exit code of its ranks says of a job that is over; `asked`: to stop (docs/reference/exit-codes.md).
-void end_with(Seen& job, std::int64_t code, bool asked);
-// Of a run whose jobs are these: one that runs counts before one that waits, that before one that failed, and so on.
-// Several in unlike phases are counted in the reason. No job: unknown.
-Seen overall(std::span<const Seen> jobs);
+// Sets the final state from the ranks' exit code; `asked`: a stop was requested (docs/reference/exit-codes.md).
+void end_with(JobStatus& job, std::int64_t code, bool asked);
+// The state of a run with these jobs. A running job counts before a waiting one, that before a failed one, and so on.
+// The reason counts jobs in different states. No job: unknown.
+JobStatus overall(std::span<const JobStatus> jobs);
 
-// What came of one of a run's writers: a job, or one of the machines that a job has.
+// Output of one writer of a run: a job, or one of the machines of a job.
 struct OutputPiece {
   std::string source, text;
 };
-// What the jobs of a run write, as it grows.
+// The growing output of a run's jobs.
 class Output {
  public:
   virtual ~Output() = default;
-  // What is there beyond what was given before; a source's bytes each once and in order, lines perhaps in parts. Of a
-  // source that has more than a MiB perhaps not all: the next call goes on.
-  // Errors: io, it cannot be read now; the next call goes on where the last one that was fine ended.
+  // Returns new output: each byte of a source once and in order; lines may be split. If a source has more than a MiB,
+  // the result may be partial, and the next call continues. Errors: io, it cannot be read now; the next call continues
+  // after the last successful one.
   virtual Result<std::vector<OutputPiece>> more() = 0;
   virtual Seconds pace() const { return Seconds(0.2); }  // between calls
 };
 
 class ClusterClient {
  public:
-  using Whereabouts = std::map<std::string, std::string>;
+  using ClusterLocation = std::map<std::string, std::string>;
   virtual ~ClusterClient() = default;
   virtual const char* name() const = 0;
-  // Gives what was rendered into record.place to the target, labelled. Returns the target's name for it.
-  // Errors: io, whether it took it is not known; any other kind, it did not: invalid, the target refuses it; not_found,
-  // its programs are not here.
+  // Submits the files rendered into record.place, labelled. Returns the target's id. Errors: io: unknown whether the
+  // target took it; any other kind: it did not: invalid, the target refuses it; not_found, its programs are not
+  // installed here.
   virtual Result<std::string> send(const Record& record) = 0;
-  // All jobs of ours that the target still knows under the names of these runs, whichever submission they are of. Where
-  // jobs cannot append to their ledger themselves, what is new of it is brought home first (add_to_ledger).
-  // Errors: io, it cannot be asked.
-  virtual Result<std::vector<Seen>> look(std::span<const Record> records) = 0;
-  // What they write, from its begin; `all`: of each machine, where a job has several and one speaks for them.
+  // All our jobs that the target still knows under these runs' names, of any submission. Changes nothing, there or
+  // here. Errors: io, it cannot be queried.
+  virtual Result<std::vector<JobStatus>> query(std::span<const Record> records) = 0;
+  // Records the end of a run on the target, if this client stopped it and nothing else records that. Returns whether it
+  // did, and query() then answers with it. Errors: io.
+  virtual Result<bool> record_end(const Record&) { return false; }
+  // Output of the jobs from the beginning; `all`: from each machine, if a job has several and by default one is shown.
   // Errors: io.
   virtual Result<std::unique_ptr<Output>> output(const Record& record, bool all) = 0;
-  // Asks all of them to save and end; `now`: without saving. Does not wait. Fine when it is over. Errors: io.
+  // Asks all jobs to save and end; `now`: without saving. Does not wait. Succeeds if the run is over. Errors: io.
   virtual Status stop(const Record& record, bool now) = 0;
-  // Words that run `command`, or a shell without one, where rank 0 of the run runs, or on `node`.
-  // Errors: not_found, no such node of the run.
-  virtual Result<std::vector<std::string>> inside(const Record& record, const Seen& job, const std::string& node,
+  // The command line that runs `command`, or a shell if empty, on rank 0's node, or on `node`. Errors: not_found, the
+  // run has no such node.
+  virtual Result<std::vector<std::string>> inside(const Record& record, const JobStatus& job, const std::string& node,
                                                   std::span<const std::string> command) = 0;
-  // Copies a folder of the run's, as record.folder names it, to `into`, a new folder of this machine.
-  // Errors: not_found, there is none; io.
+  // Copies a folder of the run, as named by record.folder, to `into`, a new folder on this machine. Errors: not_found,
+  // there is none; io.
   virtual Status bring(const Record& record, const std::string& folder, const std::string& into) = 0;
-  // Whether this machine has the folders of its runs under their own names.
+  // Whether this machine sees its runs' folders under the same paths.
   virtual bool shares_folders() const { return true; }
-  // Takes away what the target holds of it. It is over. Errors: io.
+  // Deletes what the target holds of a run. REQUIRES: the run is over. Errors: io.
   virtual Status purge(const Record& record) = 0;
-  // Which one of many of its kind it is, for records: with it open_cluster finds it again.
-  virtual Whereabouts where() const { return {}; }
-  // What it decides where a workload says nothing, before that is rendered.
-  virtual void settle(Workload&) const {}
-  // Records that the target itself keeps, of every run or of one, so that a machine without ours finds them.
-  // Errors: io.
+  // Identifies this cluster among others of its kind, for records; operate/targets/job_targets.h reopens it from that.
+  virtual ClusterLocation where() const { return {}; }
+  // Sets the target's defaults in a workload, before rendering.
+  virtual void set_defaults(Workload&) const {}
+  // Records kept on the target, of every run or of one, so a machine without ours finds them. Errors: io.
   virtual Result<std::vector<Record>> recall(const std::string& run);
-  // Whether the program is brought there from here; else it is there, as in an image.
+  // Whether the program is uploaded; otherwise it is there, for example in an image.
   virtual bool brings_program() const { return true; }
-  // What makes it doubtful that it is the one that is meant, told whenever it is spoken to.
+  // A warning that this may be a different cluster than the intended one, shown at each use.
   virtual std::optional<Error> doubt() const { return {}; }
-  // What people should know of it before something is sent; asks it. Errors: io.
+  // Warnings to show before a submission; queries the cluster. Errors: io.
   virtual Result<std::vector<std::string>> warnings() { return std::vector<std::string>(); }
 };
-
-// Those that runs are submitted to.
-std::vector<std::string> cluster_targets();
-
-// Errors: invalid, with the nearest; unsupported, for what can only be rendered yet.
-Result<std::unique_ptr<ClusterClient>> open_cluster(std::string_view target,
-                                                    const ClusterClient::Whereabouts& where = {});
 
 }  // namespace systole

@@ -9,7 +9,7 @@
 
 #include "ground/base/files.h"
 #include "ground/store/private_store.h"
-#include "operate/cluster/ledger.h"
+#include "operate/cluster/allocation_ledger.h"
 
 namespace systole {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kFolder = ".submitted";
 constexpr const char* kRecord = "record.json";
 
-// The texts of a record under their names.
+// The record's text fields and their keys.
 constexpr std::array<std::pair<const char*, std::string Record::*>, 13> kTexts = {
     {{"run", &Record::run},
      {"target", &Record::target},
@@ -40,14 +40,26 @@ Error os(const std::error_code& code, const char* what, const std::string& path)
   return error(ErrorKind::io, "cannot {} '{}': {}", what, path, code.message());
 }
 
+constexpr int kTries = 100;  // each lost to a failed submission of another process, which removes empty folders
+
+Result<std::unique_ptr<Store>> made_store(const std::string& path) {
+  for (int tries = 1;; ++tries) {
+    std::error_code failed;
+    std::filesystem::create_directories(path, failed);
+    if (failed) return os(failed, "make the folder", path);
+    Result<std::unique_ptr<Store>> store = open_private_store(path);
+    if (store.ok() || store.error().kind != ErrorKind::not_found || tries == kTries) return store;
+  }
+}
+
 }  // namespace
 
 Node to_node(const Record& record) {
   Node node = Node::map();
   for (const auto& [name, text] : kTexts) node.set(name, record.*text);
   node.set("audit", record.audit);
-  if (record.usd_per_hour) node.set("usd_per_hour", *record.usd_per_hour);
-  if (record.budget) node.set("budget_usd", *record.budget);
+  if (record.usd_per_hour) node.set("usd_per_hour", record.usd_per_hour->count());
+  if (record.budget) node.set("budget_usd", record.budget->count());
   node.set("array", record.array);
   for (const auto& [name, ids] : kLists) {
     Node list = Node::sequence();
@@ -63,8 +75,8 @@ Result<Record> record_of(const Node& node) {
   Record record;
   for (const auto& [name, text] : kTexts) record.*text = TRY(TRY(node.get(name))->as_string());
   record.audit = TRY(TRY(node.get("audit"))->as_string());
-  if (const Node* price = node.find("usd_per_hour")) record.usd_per_hour = TRY(price->as_double());
-  if (const Node* budget = node.find("budget_usd")) record.budget = TRY(budget->as_double());
+  if (const Node* price = node.find("usd_per_hour")) record.usd_per_hour = DollarsPerHour(TRY(price->as_double()));
+  if (const Node* budget = node.find("budget_usd")) record.budget = Dollars(TRY(budget->as_double()));
   record.array = TRY(TRY(node.get("array"))->as_bool());
   for (const auto& [name, ids] : kLists)
     for (const Node& id : TRY(node.get(name))->items()) (record.*ids).push_back(TRY(id.as_string()));
@@ -78,11 +90,8 @@ Result<std::string> Submissions::path_below(const std::string& runs) {
 }
 
 Result<Submissions> Submissions::open(const std::string& runs) {
-  std::error_code failed;
   const std::string path = TRY(path_below(runs));
-  std::filesystem::create_directories(path, failed);
-  if (failed) return os(failed, "make the folder", path);
-  return Submissions(path, TRY(open_private_store(path)));
+  return Submissions(path, TRY(made_store(path)));
 }
 
 Result<std::optional<Submissions>> Submissions::open_if_there(const std::string& runs) {
@@ -126,8 +135,10 @@ Status Submissions::write(const Record& record) {
   return write_whole(*store_, record.run + "/" + kRecord, to_json(to_node(record), 2) + "\n");
 }
 
+Status Submissions::forget(const std::string& run) { return store_->remove(run + "/" + kRecord); }
+
 Status Submissions::remove(const std::string& run) {
-  TRY(store_->remove(run + "/" + kRecord));  // first: half a folder is no run
+  TRY(forget(run));  // first: a partial folder is not a run
   std::error_code failed;
   std::filesystem::remove_all(place(run), failed);
   if (failed) return os(failed, "take away", place(run));
@@ -139,18 +150,19 @@ Result<std::unique_ptr<FileLock>> Submissions::lock(const std::string& run) {
 }
 
 Result<std::unique_ptr<FileLock>> Submissions::lock_programs(Clock& clock) {
-  constexpr Seconds kPatience(60.0);  // whoever holds it copies a program
+  constexpr Seconds kPatience(60.0);  // the holder copies a program
   return locked(kProgramsFolder, [&] { return lock_folder(place(kProgramsFolder), kPatience, clock); });
 }
 
-// Somebody whose submission failed may take the folder away between its making and its locking.
+// Another process whose submission failed may remove the folder, and the one around it, after it is made and before it
+// is locked.
 Result<std::unique_ptr<FileLock>> Submissions::locked(const std::string& folder,
                                                       const std::function<Result<std::unique_ptr<FileLock>>()>& lock) {
-  constexpr int kTries = 100;
   for (int tries = 1;; ++tries) {
-    TRY(store_->make_dirs(folder));
-    Result<std::unique_ptr<FileLock>> taken = lock();
+    const Status made = store_->make_dirs(folder);
+    Result<std::unique_ptr<FileLock>> taken = made.ok() ? lock() : Result<std::unique_ptr<FileLock>>(made.error());
     if (taken.ok() || taken.error().kind != ErrorKind::not_found || tries == kTries) return taken;
+    if (!made.ok()) store_ = TRY(made_store(path_));
   }
 }
 
@@ -160,7 +172,7 @@ Status Submissions::remove_program(const std::string& sha256, Clock& clock) {
   for (const Record& record : TRY(list()))
     if (record.program_sha256 == sha256) return {};
   TRY(store_->remove(fmt::format("{}/{}", kProgramsFolder, sha256)));
-  if (TRY(store_->list(kProgramsFolder)).size() > 1) return {};  // the lock's own file
+  if (TRY(store_->list(kProgramsFolder)).size() > 1) return {};  // the remaining one is the lock file
   std::error_code failed;
   std::filesystem::remove_all(place(kProgramsFolder), failed);
   if (failed) return os(failed, "take away", place(kProgramsFolder));

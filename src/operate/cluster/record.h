@@ -1,16 +1,16 @@
 #pragma once
-// The records of what was submitted, in the folder `.submitted` of a folder of runs:
+// Records of submissions, in the folder `.submitted` of a folder of runs:
 //
 //   .submitted/RUN/record.json     which run, where, under which number
-//                 workload.yaml, plan.json   what it was rendered from; not of a run that was adopted
-//                 files/           what was rendered, held to its digests where it starts
-//                 ledger           a line where each of its jobs began and ended (ledger.h)
-//                 stop             there while it has been asked to stop
-//                 ID.log           what job ID writes
+//                 workload.yaml, plan.json   the rendered inputs; absent for an adopted run
+//                 files/           the rendered files; their digests are verified where they start
+//                 ledger           lines when each of its jobs began and ended (allocation_ledger.h)
+//                 stop             exists once a stop was requested
+//                 ID.log           output of job ID
 //   .submitted/.programs/SHA256    the program that its machines start; no run's name begins with '.'
 //   .submitted/audit.jsonl         every act (audit.h)
 //
-// Any machine that sees the folder can go on with any run in it.
+// Any machine that sees the folder can manage any run in it.
 
 #include <cstdint>
 #include <functional>
@@ -24,66 +24,70 @@
 #include "ground/base/clock.h"
 #include "ground/base/document.h"
 #include "ground/base/result.h"
+#include "ground/base/units.h"
 #include "ground/store/lock.h"
 #include "ground/store/store.h"
 
 namespace systole {
 
-inline constexpr const char* kProgramsFolder = ".programs";  // of `.submitted`
+inline constexpr const char* kProgramsFolder = ".programs";  // below `.submitted`
 
 struct Record {
   std::string run, target;
-  std::string submission;    // 16 hex digits; another each time that it is sent
-  std::string id;            // the target's own name; empty: being sent
-  std::string from;          // absolute: the folder in which relative names of the workload lie
-  std::string place;         // absolute: this run's folder of `.submitted`
-  std::string program;       // absolute: the program that is started
+  std::string submission;    // 16 hex digits; new for each submission
+  std::string id;            // the target's id; empty: submission in progress
+  std::string from;          // absolute: base of the workload's relative paths
+  std::string place;         // absolute: this run's folder in `.submitted`
+  std::string program;       // absolute: the program to start
   std::string folder;        // of the run, as its machines name it
   std::string submitted_at;  // ISO 8601 UTC
   std::string by;            // user@host
   std::string workload_sha256, plan_sha256, program_sha256;
-  bool array = false;                        // its jobs are tasks, each with a folder of its own: FOLDER.INDEX
-  std::vector<std::string> after;            // ids of the same target: it begins when these are done
-  std::string audit;                         // the hash of the audit's line that tells of it
-  std::optional<double> usd_per_hour;        // of all its machines together, by the plan; nothing: unknown
-  std::optional<double> budget;              // dollars
-  std::vector<std::string> earlier;          // ids that it had before
-  std::map<std::string, std::string> where;  // what the target finds it by, in its words: hosts, a namespace
+  bool array = false;  // its jobs are tasks, each with its own folder: FOLDER.INDEX
+  std::vector<std::string>
+      after;          // ids on the same target: it begins when these are done; empty if the target has no chains
+  std::string audit;  // hash of the audit log's line about it
+  std::optional<DollarsPerHour> usd_per_hour;  // of all its machines together, by the plan; nothing: unknown
+  std::optional<Dollars> budget;
+  std::vector<std::string> earlier;          // its earlier ids
+  std::map<std::string, std::string> where;  // how the target finds it: hosts, a namespace
   bool operator==(const Record&) const = default;
 };
 inline std::string ledger_of(const Record& record) { return record.place + "/ledger"; }
 Node to_node(const Record& record);
-// Errors: invalid, at its place.
+// Errors: invalid, at its position.
 Result<Record> record_of(const Node& node);
 
 class Submissions {
  public:
-  // Where they are, or would be: open makes it. Errors: io.
+  // Path of the submissions; `open` creates it. Errors: io.
   static Result<std::string> path_below(const std::string& runs);
-  // Below `runs`, which is made when it is not there. Errors: io.
+  // Below `runs`, which is created if missing. Errors: io.
   static Result<Submissions> open(const std::string& runs);
-  // Nothing when nothing was ever submitted from there; makes nothing. Errors: io.
+  // Nothing if nothing was ever submitted from there; creates nothing. Errors: io.
   static Result<std::optional<Submissions>> open_if_there(const std::string& runs);
 
-  // Of the runs' folders, in order; one may hold no record. Errors: io.
+  // Names of the runs' folders, sorted; one may have no record. Errors: io.
   Result<std::vector<std::string>> names();
-  // By name. Errors: io, corrupt.
+  // Sorted by name. Errors: io, corrupt.
   Result<std::vector<Record>> list();
   Result<std::optional<Record>> find(const std::string& run);
   Status write(const Record& record);
+  Status forget(const std::string& run);  // only its record
   Status remove(const std::string& run);  // its whole folder
 
+  static std::string place_below(const std::string& path, const std::string& run) { return path + "/" + run; }
   const std::string& path() const { return path_; }  // absolute
-  std::string place(const std::string& run) const { return path_ + "/" + run; }
-  Store& store() { return *store_; }
-  // One act at a time on a run. Errors: busy, io.
+  std::string place(const std::string& run) const { return place_below(path_, run); }
+  Store& store() { return *store_; }  // valid until the next lock
+  // Serializes the acts on a run. Recreates the folder if another process's remove_if_empty removed it. Errors: busy,
+  // io.
   Result<std::unique_ptr<FileLock>> lock(const std::string& run);
-  // Held from where a program is placed to where a record names it, and where one that none names is taken away.
-  // Errors: busy, io.
+  // Held from placing a program until a record names it, and while an unused one is removed. Errors: busy, io.
   Result<std::unique_ptr<FileLock>> lock_programs(Clock& clock);
-  // Where no record names it. Errors: busy, io, corrupt.
+  // Removes a program that no record names. Errors: busy, io, corrupt.
   Status remove_program(const std::string& sha256, Clock& clock);
-  void remove_if_empty();  // the folder, and that of the runs; it is not used afterwards
+  void remove_if_empty();  // removes the folder, and the folder of runs; it is not used afterwards
 
  private:
   Submissions(std::string path, std::unique_ptr<Store> store) : path_(std::move(path)), store_(std::move(store)) {}

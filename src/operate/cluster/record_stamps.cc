@@ -16,9 +16,9 @@
 namespace systole {
 namespace {
 
-constexpr std::size_t kShare = 256;  // runs that a thread takes at a time
+constexpr std::size_t kShare = 256;  // runs per thread at a time
 
-using Told = std::array<std::int64_t, 3>;  // of one file; all 0: there is none
+using Told = std::array<std::int64_t, 3>;  // of one file; all 0: absent
 
 bool tell(int folder, const std::string& file, Told& told) {
   struct stat info {};
@@ -41,7 +41,7 @@ Result<std::vector<RecordStamp>> record_stamps(Submissions& submissions) {
   std::vector<RecordStamp> stamps;
   for (std::string& name : TRY(submissions.names())) stamps.push_back({std::move(name), {}});
   const Fd folder(::open(submissions.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() < 0) return os_error(errno, "look at", submissions.path());
+  if (folder.get() < 0) return os_read_error(errno, "look at", submissions.path());
   TRY(for_each_in_parallel((stamps.size() + kShare - 1) / kShare, io_threads(), [&](std::size_t share) -> Status {
     for (std::size_t i = share * kShare; i < std::min((share + 1) * kShare, stamps.size()); ++i)
       stamps[i].files = stamp_of(folder.get(), stamps[i].run);

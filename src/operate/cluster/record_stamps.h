@@ -1,7 +1,6 @@
 #pragma once
-// Whether a run's record and ledger are still those that were read, for what stat tells of them: size, time of the last
-// change and number on disk. Every write of ours makes another file of that name; a job appends to its ledger, which
-// grows; and who edits one in its place changes its time.
+// Detects changes of a run's record and ledger from stat alone: size, modification time and inode. Our writes replace
+// the file; a job appends to its ledger, which grows; an in-place edit changes the time.
 
 #include <cstdint>
 #include <optional>
@@ -14,9 +13,9 @@ namespace systole {
 
 struct RecordStamp {
   std::string run;
-  std::optional<std::uint64_t> files;  // of both in one number; nothing: they cannot be looked at
+  std::optional<std::uint64_t> files;  // both files in one number; nothing: they cannot be examined
 };
-// Of all runs, by name. Taken before the files are read, it is theirs or that of older ones. Errors: io.
+// For all runs, by name. Taken before the files are read, a stamp is never newer than what is read. Errors: io.
 Result<std::vector<RecordStamp>> record_stamps(Submissions& submissions);
 
 }  // namespace systole

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -82,7 +81,7 @@ TEST_F(Stamps, are_of_every_run_and_of_nothing_else) {
 
 TEST_F(Stamps, are_nothing_where_a_file_cannot_be_looked_at) {
   fs::remove(path("record.json"));
-  fs::create_symlink("record.json", path("record.json"));  // in a circle
+  fs::create_symlink("record.json", path("record.json"));  // a cycle
   EXPECT_FALSE(stamp());
 }
 

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <map>
 
 #include "ground/base/files.h"
 #include "ground/net/token.h"
 #include "ground/store/sha256.h"
-#include "operate/cluster/ledger.h"
 
 namespace systole {
 namespace {
@@ -20,88 +18,14 @@ Error os(const std::error_code& code, const std::string& what) {
                code.message());
 }
 
-struct Told {  // by the run's own folder
-  std::vector<LedgerTurn> turns;
-  bool asked_to_stop = false;
-};
-
-Told told_by(const Record& record) {
-  Told told;
-  const Result<std::string> text = ledger_text(ledger_of(record));
-  if (text.ok()) told.turns = read_ledger(*text);
-  std::error_code failed;  // behind the ledger: an end that it tells was asked for before
-  told.asked_to_stop = fs::exists(record.place + "/stop", failed);
-  return told;
-}
-
-bool is_job_of(const std::string& id, const std::string& record_id) {
-  return !record_id.empty() && (id == record_id || id.starts_with(record_id + "_"));
-}
-
-// Of each of its jobs that began.
-bool ledger_has_end(const Record& record) {
-  std::map<std::string, bool> ended;
-  for (const LedgerTurn& turn : told_by(record).turns)
-    if (is_job_of(turn.id, record.id)) ended[turn.id] = turn.ended_at.has_value();
-  return !ended.empty() && std::ranges::all_of(ended, [](const auto& job) { return job.second; });
-}
-
-std::vector<Seen> with_ledger(const Record& record, std::vector<Seen> jobs) {
-  const Told told = told_by(record);
-  std::map<std::string, const LedgerTurn*> last;
-  for (const LedgerTurn& turn : told.turns)
-    if (is_job_of(turn.id, record.id)) last[turn.id] = &turn;
-  for (Seen& job : jobs) {
-    const auto turn = last.find(job.id);
-    if (job.sure) {
-      if (turn != last.end()) last.erase(turn);
-      if (told.asked_to_stop && job.phase == Phase::running) job.phase = Phase::saving;
-      continue;
-    }
-    if (job.phase == Phase::running && told.asked_to_stop) job.phase = Phase::saving;
-    const bool begun = turn != last.end() && turn->second->restart >= job.restarts;
-    if (job.phase == Phase::running && !begun) job.phase = Phase::starting;
-    if (turn == last.end()) continue;
-    if (is_over(job.phase) && turn->second->code && turn->second->restart == job.restarts)
-      end_with(job, *turn->second->code, told.asked_to_stop);
-    last.erase(turn);
-  }
-  for (const auto& [id, turn] : last) {  // the target has forgotten these
-    Seen job{.id = id, .run = record.run, .submission = record.submission, .restarts = turn->restart};
-    job.began_at = turn->began_at;
-    job.ended_at = turn->ended_at.value_or(0);
-    if (turn->code) {
-      end_with(job, *turn->code, told.asked_to_stop);
-    } else {
-      job.reason = fmt::format("{} no longer knows it, and it told of no end", record.target);
-    }
-    jobs.push_back(std::move(job));
-  }
-  if (jobs.empty() && told.asked_to_stop && !record.id.empty())
-    jobs.push_back({.id = record.id, .run = record.run, .submission = record.submission, .phase = Phase::stopped});
-  std::ranges::sort(jobs, [](const Seen& a, const Seen& b) {
-    return a.id.size() != b.id.size() ? a.id.size() < b.id.size() : a.id < b.id;
-  });
-  return jobs;
-}
-
-std::vector<Seen> of(const std::vector<Seen>& all, const Record& record) {
-  std::vector<Seen> mine;
-  std::ranges::copy_if(all, std::back_inserter(mine),
-                       [&](const Seen& job) { return job.submission == record.submission; });
-  return with_ledger(record, std::move(mine));
-}
-
-std::string base_of(const std::string& id) { return id.substr(0, id.find('_')); }
-
-// The id that a submission has there, when it came to one.
+// The submission's id on the target, if it was accepted.
 Result<std::string> id_there(ClusterClient& cluster, const Record& record) {
-  for (const Seen& job : TRY(cluster.look({&record, 1})))
-    if (job.submission == record.submission) return base_of(job.id);
+  for (const JobStatus& job : TRY(cluster.query({&record, 1})))
+    if (job.submission == record.submission) return std::string(job_of(job.id));
   return std::string();
 }
 
-// Not std::filesystem's, to which a full disk is an input/output error.
+// std::filesystem would report a full disk as an input/output error.
 Status copy_program(const std::string& from, Store& to, const std::string& name) {
   std::ifstream in(from, std::ios::binary);
   if (!in) return error(ErrorKind::io, "cannot read the program '{}'", from);
@@ -114,8 +38,8 @@ Status copy_program(const std::string& from, Store& to, const std::string& name)
   return out->close();
 }
 
-// The program under its digest, once for all runs; whole or absent. REQUIRES: lock_programs is held.
-Result<std::string> place_program(const SubmitAsk& ask, Submissions& submissions) {
+// Stores the program under its digest, once for all runs; complete or absent. REQUIRES: lock_programs is held.
+Result<std::string> place_program(const SubmitRequest& ask, Submissions& submissions) {
   const std::string name = fmt::format("{}/", kProgramsFolder) + ask.record.program_sha256,
                     path = submissions.path() + "/" + name;
   std::error_code failed;
@@ -130,7 +54,7 @@ Result<std::string> place_program(const SubmitAsk& ask, Submissions& submissions
   return std::move(copied).error();
 }
 
-Status write_files(const SubmitAsk& ask, const Record& record, Submissions& submissions) {
+Status write_files(const SubmitRequest& ask, const Record& record, Submissions& submissions) {
   for (const RenderedFile& source : ask.sources)
     TRY(write_whole(submissions.store(), record.run + "/" + source.path, source.text));
   for (const RenderedFile& file : ask.files) {
@@ -141,7 +65,7 @@ Status write_files(const SubmitAsk& ask, const Record& record, Submissions& subm
   return {};
 }
 
-// A name out of a cluster that may be a folder's here.
+// Whether a name from a cluster is valid as a folder name here.
 bool dns_name(const std::string& run) {
   return !run.empty() && run.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == run.npos;
 }
@@ -150,20 +74,21 @@ Node details(const Record& record) {
   return Node::map({{"target", record.target}, {"submission", record.submission}, {"id", record.id}});
 }
 
-// All that is on disk before anything is sent.
-Status prepare(ClusterClient& cluster, const SubmitAsk& ask, Record& record, Desk desk) {
+// Writes everything to disk that must be there before sending, or that sending again takes; `what` happened, for the
+// audit.
+Status keep(const char* what, ClusterClient& cluster, const SubmitRequest& ask, Record& record,
+            SubmissionContext context) {
   std::unique_ptr<FileLock> until_named;
   if (cluster.brings_program()) {
-    until_named = TRY(desk.submissions.lock_programs(desk.clock));
-    record.program = TRY(place_program(ask, desk.submissions));
+    until_named = TRY(context.submissions.lock_programs(context.clock));
+    record.program = TRY(place_program(ask, context.submissions));
   }
-  TRY(write_files(ask, record, desk.submissions));
-  TRY(desk.submissions.store().remove(record.run + "/stop"));
-  record.audit = TRY(desk.audit.append("submit", record.run, details(record)));
-  return desk.submissions.write(record);
+  TRY(write_files(ask, record, context.submissions));
+  record.audit = TRY(context.audit.append(what, record.run, details(record)));
+  return context.submissions.write(record);
 }
 
-// Before anything is asked about the old one: a cluster that never had it would say that it is gone.
+// Checked before the old run is queried: a cluster that never had it would say that it is gone.
 Status check_same_cluster(const Record& old, const Record& next) {
   const auto refused = [&](const std::string& where, std::string hint) {
     return error(ErrorKind::exists, "the run '{}' was submitted to {}", old.run, where).hinted(std::move(hint));
@@ -174,104 +99,80 @@ Status check_same_cluster(const Record& old, const Record& next) {
   return refused("context " + was->second, fmt::format("--context {}; or another name: --run", was->second));
 }
 
-// What a run of that name that is there already means: go on with it, send it again, or neither.
-Result<bool> goes_on(ClusterClient& cluster, const Record& old, const SubmitAsk& ask) {
-  const Seen seen = overall(TRY(look(cluster, old)));
+// Decides on an existing run of that name: true to go on with it, false to send it again, or an error.
+Result<bool> goes_on(ClusterClient& cluster, const Record& old, const SubmitRequest& ask, const std::string& told) {
+  const JobStatus status = TRY(settle(cluster, old, told)).overall();
   const bool same = old.workload_sha256 == ask.record.workload_sha256 && old.plan_sha256 == ask.record.plan_sha256;
   const auto refused = [&](std::string why, std::string hint) {
     return error(ErrorKind::exists, "the run '{}' {}", old.run, why).hinted(std::move(hint));
   };
-  if (!is_over(seen.phase) && seen.phase != Phase::unknown) {
+  if (!is_over(status.state) && status.state != RunState::unknown) {
     if (same) return true;
-    return refused(fmt::format("is {} as job {}, with another workload", name_of(seen.phase), old.id),
+    return refused(fmt::format("is {} as job {}, with another workload", name_of(status.state), old.id),
                    fmt::format("another name: --run; or end that one: systole stop {}", old.run));
   }
-  if (seen.phase == Phase::done && !ask.again)
-    return refused("is done", fmt::format("another name: --run; its results: systole results {}", old.run));
+  if (status.state == RunState::finished && !ask.again)
+    return refused("has finished", fmt::format("another name: --run; its results: systole results {}", old.run));
   if (!ask.again)
-    return refused(fmt::format("was submitted before, and {}{}", seen.phase == Phase::unknown ? "its state is " : "",
-                               name_of(seen.phase)),
-                   fmt::format("systole resume {} goes on with it; another one has another name: --run", old.run));
+    return refused(
+        fmt::format("was submitted before, and {}", status.state == RunState::unknown       ? "its state is unknown"
+                                                    : status.state == RunState::budget_used ? "its budget is used"
+                                                                                            : name_of(status.state)),
+        fmt::format("systole resume {} goes on with it; another one has another name: --run", old.run));
   return false;
 }
 
-// A job whose record is lost, with all that it takes to send it again.
-Result<Submitted> taken_over(const Seen& job, Record record, bool brings_program, const SubmitAsk& ask, Desk desk) {
+// Takes over a job whose record is lost, with everything needed to send it again.
+Result<Submitted> taken_over(const JobStatus& job, ClusterClient& cluster, Record record, const SubmitRequest& ask,
+                             SubmissionContext context) {
   record.submission = job.submission;
-  record.id = base_of(job.id);
-  record.submitted_at = desk.clock.timestamp();
+  record.id = job_of(job.id);
+  record.submitted_at = context.clock.timestamp();
   record.by = who_and_where();
-  std::unique_ptr<FileLock> until_named;
-  if (brings_program) {
-    until_named = TRY(desk.submissions.lock_programs(desk.clock));
-    record.program = TRY(place_program(ask, desk.submissions));
-  }
-  TRY(write_files(ask, record, desk.submissions));
-  record.audit = TRY(desk.audit.append("taken over", record.run, details(record)));
-  TRY(desk.submissions.write(record));
+  TRY(keep("taken over", cluster, ask, record, context));
   return Submitted{record, true};
 }
 
-}  // namespace
-
-Result<std::vector<Seen>> look(ClusterClient& cluster, const Record& record) {
-  return of(TRY(cluster.look({&record, 1})), record);
-}
-
-Result<std::vector<std::vector<Seen>>> look(ClusterClient& cluster, std::span<const Record> records) {
-  const std::vector<Seen> all = TRY(cluster.look(records));
-  std::map<std::string, std::vector<Seen>> by_submission;
-  for (const Seen& job : all) by_submission[job.submission].push_back(job);
-  std::vector<std::vector<Seen>> seen;
-  for (const Record& record : records) seen.push_back(with_ledger(record, std::move(by_submission[record.submission])));
-  return seen;
-}
-
-namespace {
-
-// What the target said no to: nothing of it stays, or what was there before.
-Error refused(Error why, const Record& record, const std::optional<Record>& old, Desk desk) {
-  const Result<std::string> told = desk.audit.append("refused", record.run, Node::map({{"why", why.message}}));
-  const Status undone = old ? desk.submissions.write(*old) : desk.submissions.remove(record.run);
+// After a refusal by the target: removes the record, or restores the previous one.
+Error refused(Error why, const Record& record, const std::optional<Record>& old, SubmissionContext context) {
+  const Result<std::string> told = context.audit.append("refused", record.run, Node::map({{"why", why.message}}));
+  const Status undone = old ? context.submissions.write(*old) : context.submissions.forget(record.run);
   if (!told.ok()) why.others.push_back(told.error());
   if (!undone.ok()) why.others.push_back(undone.error());
   return why;
 }
 
-Result<Submitted> submit_locked(ClusterClient& cluster, const SubmitAsk& ask, Desk desk) {
-  Submissions& submissions = desk.submissions;
+Result<Submitted> submit_locked(ClusterClient& cluster, const SubmitRequest& ask, SubmissionContext context) {
+  Submissions& submissions = context.submissions;
   std::optional<Record> old = TRY(submissions.find(ask.record.run));
   Record record = ask.record;
   record.place = submissions.place(record.run);
   if (old) TRY(check_same_cluster(*old, record));
-  if (old && old->id.empty()) {  // somebody was ended while sending it
+  if (old && old->id.empty()) {  // a submitter was killed while sending
     old->id = TRY(id_there(cluster, *old));
     if (!old->id.empty()) TRY(submissions.write(*old));
   }
   if (old && !old->id.empty()) {
-    if (TRY(goes_on(cluster, *old, ask))) return Submitted{*old, true};
+    if (TRY(goes_on(cluster, *old, ask, context.told))) return Submitted{*old, true};
     record.earlier = old->earlier;
     record.earlier.push_back(old->id);
   } else {
-    for (const Seen& job : TRY(cluster.look({&record, 1}))) {  // without a record of ours
-      if (job.run != record.run || is_over(job.phase) || job.phase == Phase::unknown) continue;
-      if (job.workload == record.workload_sha256)
-        return taken_over(job, std::move(record), cluster.brings_program(), ask, desk);
+    for (const JobStatus& job : TRY(cluster.query({&record, 1}))) {  // jobs without a record here
+      if (job.run != record.run || is_over(job.state) || job.state == RunState::unknown) continue;
+      if (job.workload == record.workload_sha256) return taken_over(job, cluster, std::move(record), ask, context);
       return error(ErrorKind::exists, "job {} is {} under the name '{}', and was not submitted from here", job.id,
-                   name_of(job.phase), record.run)
+                   name_of(job.state), record.run)
           .hinted("go on where its folder of runs is; or another name: --run");
     }
   }
-  // What a submission that was ended half-way left there is its own.
+  // An interrupted submission owns what it left there.
   const bool goes_on_sending = old && old->id.empty();
   record.submission = goes_on_sending ? old->submission : TRY(RunToken::make()).hex().substr(0, 16);
-  record.submitted_at = desk.clock.timestamp();
+  record.submitted_at = context.clock.timestamp();
   record.by = who_and_where();
   record.id.clear();
-  if (Status ready = prepare(cluster, ask, record, desk); !ready.ok()) {
-    if (!old) (void)submissions.remove(record.run);  // half of it is of no use
-    return std::move(ready).error();
-  }
+  TRY(submissions.store().remove(record.run + "/stop"));
+  TRY(keep("submit", cluster, ask, record, context));
   Result<std::string> id = cluster.send(record);
   if (!id.ok()) {
     Result<std::string> there = std::string();
@@ -280,102 +181,107 @@ Result<Submitted> submit_locked(ClusterClient& cluster, const SubmitAsk& ask, De
       return error(ErrorKind::io, "whether {} took '{}' is not known: {}", record.target, record.run,
                    id.error().message)
           .hinted("the same command again finds it, or sends it: never twice");
-    if (there->empty()) return refused(std::move(id).error(), record, old, desk);
+    if (there->empty()) return refused(std::move(id).error(), record, old, context);
     id = std::move(there);
   }
   record.id = *id;
-  record.audit = TRY(desk.audit.append("submitted", record.run, details(record)));
+  record.audit = TRY(context.audit.append("submitted", record.run, details(record)));
   TRY(submissions.write(record));
   return Submitted{record, false};
 }
 
-// What a submission found before it began.
+// The state that a submission found when it began.
 struct Before {
   bool place = false, program = false;
 };
 
-// One that failed leaves nothing, unless a record tells that the target may have taken it.
-Status leave_nothing(const Record& record, const Before& before, Desk desk) {
-  if (!before.place && !TRY(desk.submissions.find(record.run))) TRY(desk.submissions.remove(record.run));
+// A failed submission leaves nothing, unless the target may have accepted it: then its record stays.
+Status leave_nothing(const Record& record, const Before& before, SubmissionContext context) {
+  if (!before.place && !TRY(context.submissions.find(record.run))) TRY(context.submissions.remove(record.run));
   if (before.program) return {};
-  return desk.submissions.remove_program(record.program_sha256, desk.clock);
+  return context.submissions.remove_program(record.program_sha256, context.clock);
 }
 
 }  // namespace
 
-Result<Submitted> submit(ClusterClient& cluster, const SubmitAsk& ask, Desk desk) {
-  Store& store = desk.submissions.store();
+Result<Submitted> submit(ClusterClient& cluster, const SubmitRequest& ask, SubmissionContext context) {
+  Store& store = context.submissions.store();
   const Before before{TRY(store.exists(ask.record.run)),
                       TRY(store.exists(fmt::format("{}/{}", kProgramsFolder, ask.record.program_sha256)))};
-  const Result<std::unique_ptr<FileLock>> lock = desk.submissions.lock(ask.record.run);
+  const Result<std::unique_ptr<FileLock>> lock = context.submissions.lock(ask.record.run);
   if (!lock.ok() && lock.error().kind == ErrorKind::busy) return lock.error();
-  Result<Submitted> done = lock.ok() ? submit_locked(cluster, ask, desk) : Result<Submitted>(lock.error());
+  Result<Submitted> done = lock.ok() ? submit_locked(cluster, ask, context) : Result<Submitted>(lock.error());
   if (done.ok()) return done;
   Error why = std::move(done).error();
-  if (Status left = leave_nothing(ask.record, before, desk); !left.ok()) why.others.push_back(std::move(left).error());
+  if (Status left = leave_nothing(ask.record, before, context); !left.ok())
+    why.others.push_back(std::move(left).error());
   return why;
 }
 
-Result<std::vector<Record>> adopt(ClusterClient& cluster, Desk desk) {
+Result<std::vector<Record>> adopt(ClusterClient& cluster, SubmissionContext context) {
   std::vector<Record> adopted;
   for (Record& record : TRY(cluster.recall(""))) {
-    if (!dns_name(record.run) || TRY(desk.submissions.find(record.run))) continue;
-    const std::unique_ptr<FileLock> lock = TRY(desk.submissions.lock(record.run));
-    if (TRY(desk.submissions.find(record.run))) continue;  // somebody was faster
-    record.place = desk.submissions.place(record.run);
+    if (!dns_name(record.run) || TRY(context.submissions.find(record.run))) continue;
+    const std::unique_ptr<FileLock> lock = TRY(context.submissions.lock(record.run));
+    if (TRY(context.submissions.find(record.run))) continue;  // another process was faster
+    record.place = context.submissions.place(record.run);
     record.from = TRY(working_folder());
-    record.audit = TRY(desk.audit.append("adopted", record.run, details(record)));
-    TRY(desk.submissions.write(record));
+    record.audit = TRY(context.audit.append("adopted", record.run, details(record)));
+    TRY(context.submissions.write(record));
     adopted.push_back(std::move(record));
   }
   return adopted;
 }
 
-Result<Seen> stop(ClusterClient& cluster, const Record& record, const StopAsk& ask, Desk desk) {
-  Seen seen = overall(TRY(look(cluster, record)));
-  if (is_over(seen.phase)) return seen;
-  TRY(desk.audit.append(ask.now ? "stop now" : "stop", record.run, details(record)));
-  TRY(write_whole(desk.submissions.store(), record.run + "/stop", ""));
+Result<RunStatus> stop(ClusterClient& cluster, const Record& record, const StopRequest& ask,
+                       SubmissionContext context) {
+  RunStatus status = TRY(settle(cluster, record, context.told));
+  if (is_over(status.overall().state)) return status;
+  TRY(context.audit.append(ask.now ? "stop now" : "stop", record.run, details(record)));
+  TRY(write_whole(context.submissions.store(), record.run + "/stop", ""));
   TRY(cluster.stop(record, ask.now));
-  const Seconds begun = desk.clock.now();
+  const Seconds begun = context.clock.now();
   bool forced = ask.now;
   while (true) {
-    seen = overall(TRY(look(cluster, record)));
-    if (is_over(seen.phase) || seen.phase == Phase::unknown) return seen;
-    const Seconds waited = desk.clock.now() - begun;
+    status = TRY(settle(cluster, record, context.told));
+    const RunState state = status.overall().state;
+    if (is_over(state) || state == RunState::unknown) return status;
+    const Seconds waited = context.clock.now() - begun;
     if (!forced && waited >= ask.patience) {
-      TRY(desk.audit.append("stop now", record.run, details(record)));
+      TRY(context.audit.append("stop now", record.run, details(record)));
       TRY(cluster.stop(record, true));
       forced = true;
     } else if (waited >= ask.patience + Seconds(120.0)) {
-      return error(ErrorKind::busy, "the run '{}' was ended and is still {}", record.run, name_of(seen.phase))
+      return error(ErrorKind::busy, "the run '{}' was ended and is still {}", record.run, name_of(state))
           .hinted("its cluster's own tools say what holds it");
     }
-    desk.clock.sleep(Seconds(0.2));
+    context.clock.sleep(Seconds(0.2));
   }
 }
 
-Status purge(ClusterClient& cluster, const Record& record, Desk desk, bool now) {
-  const std::unique_ptr<FileLock> lock = TRY(desk.submissions.lock(record.run));
-  Seen seen = overall(TRY(look(cluster, record)));
-  // One that was asked to stop may still be giving its machines back.
-  const Seconds until = desk.clock.now() + Seconds(60.0);
-  while (seen.phase == Phase::saving && desk.clock.now() < until) {
-    desk.clock.sleep(Seconds(0.2));
-    seen = overall(TRY(look(cluster, record)));
+Status purge(ClusterClient& cluster, const Record& record, SubmissionContext context, bool now) {
+  const std::unique_ptr<FileLock> lock = TRY(context.submissions.lock(record.run));
+  RunStatus all = TRY(query(cluster, record, context.told));
+  JobStatus status = all.overall();
+  // A run that was asked to stop may still be releasing its machines.
+  const Seconds until = context.clock.now() + Seconds(60.0);
+  while (status.state == RunState::saving && context.clock.now() < until) {
+    context.clock.sleep(Seconds(0.2));
+    all = TRY(query(cluster, record, context.told));
+    status = all.overall();
   }
-  if (!is_over(seen.phase) && seen.phase != Phase::unknown)
-    return error(ErrorKind::busy, "the run '{}' is {}", record.run, name_of(seen.phase))
+  if (!is_over(status.state) && status.state != RunState::unknown)
+    return error(ErrorKind::busy, "the run '{}' is {}", record.run, name_of(status.state))
         .hinted(fmt::format("systole stop --purge {}", record.run));
-  if (seen.phase == Phase::unknown && !now && !ledger_has_end(record))
+  if (status.state == RunState::unknown && !now && !has_end(all, record))
     return error(ErrorKind::busy, "whether the run '{}' is over is not known{}{}", record.run,
-                 seen.reason.empty() ? "" : ": ", seen.reason)
+                 status.reason.empty() ? "" : ": ", status.reason)
         .hinted(fmt::format("again when its cluster answers; or without knowing: systole stop --now --purge {}",
                             record.run));
   TRY(cluster.purge(record));
-  TRY(desk.audit.append("purge", record.run, details(record)));
-  TRY(desk.submissions.remove(record.run));
-  return desk.submissions.remove_program(record.program_sha256, desk.clock);
+  TRY(context.audit.append("purge", record.run, details(record)));
+  TRY(context.submissions.remove(record.run));
+  return context.submissions.remove_program(record.program_sha256, context.clock);
 }
 
 }  // namespace systole

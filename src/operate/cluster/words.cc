@@ -1,7 +1,8 @@
 #include "operate/cluster/words.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "ground/base/number_from.h"
 
 namespace systole {
 
@@ -23,10 +24,8 @@ std::vector<std::string_view> words_of(std::string_view line) {
 }
 
 std::optional<std::int64_t> number_of(std::string_view word) {
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (failed != std::errc() || end != word.data() + word.size() || number < 0) return {};
-  return number;
+  const std::optional<std::int64_t> number = number_from(word);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 }  // namespace systole

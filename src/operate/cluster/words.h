@@ -1,5 +1,5 @@
 #pragma once
-// Lines of words, as ledgers, machines and Slurm's programs write them.
+// Lines of words, in ledgers and in the output of machines and Slurm's programs.
 
 #include <cstdint>
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace systole {
 
-// The first line, without its end, taken away from the text.
+// Removes the first line from the text and returns it, without its end.
 std::string_view take_line(std::string_view& text);
-// The words between single spaces; two spaces have an empty one between them. They live as long as the line.
+// The words between single spaces; two spaces enclose an empty word. They reference the line.
 std::vector<std::string_view> words_of(std::string_view line);
-// A whole number that is not negative, and nothing else.
+// Parses a nonnegative whole number; the whole word must be digits.
 std::optional<std::int64_t> number_of(std::string_view word);
 
 }  // namespace systole

@@ -1,7 +1,6 @@
 #include "operate/doctor/devices.h"
 #include "ground/base/counted.h"
 
-#include <algorithm>
 #include <map>
 
 namespace systole {

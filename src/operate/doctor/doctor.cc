@@ -21,7 +21,7 @@ Finding wrong(std::string name, std::string text, std::string hint) {
 Finding cores(const MachineFacts& m) {
   std::string text = fmt::format("{} of {}; {}", m.cores, m.machine_cores, m.processor);
   if (m.quota) text += fmt::format("; control group: {:.4g}", *m.quota);
-  // A part of a core is taken away again in the middle of a step.
+  // The fraction of a core is throttled in the middle of a step.
   if (m.quota && *m.quota < m.cores && std::abs(*m.quota - std::round(*m.quota)) > 0.05) {
     return doubtful("cores", text,
                     fmt::format("a quota of whole cores ({} or {}): a team that is throttled waits for its slowest",
@@ -153,7 +153,7 @@ Finding library(const LibraryFacts& l) {
   return wrong("library", l.error->message, l.error->hint.empty() ? "install it" : l.error->hint);
 }
 
-// From one YYYY-MM-DD to another; nothing when one is no date.
+// Days between two dates YYYY-MM-DD; nothing if one is not a date.
 std::optional<int> days_between(const std::string& from, const std::string& to) {
   using namespace std::chrono;
   const auto day = [](const std::string& text) -> std::optional<sys_days> {
@@ -169,7 +169,7 @@ std::optional<int> days_between(const std::string& from, const std::string& to) 
   return static_cast<int>((*b - *a).count());
 }
 
-constexpr int kOld = 180;  // days: kernels, microcode and libraries change
+constexpr int kOld = 180;  // days; kernels, microcode and libraries change
 
 Finding calibration(const Examined& e) {
   const CalibrationFacts& c = e.calibration;

@@ -1,6 +1,6 @@
 #pragma once
-// Judges a machine for running workloads: each thing looked at is well, doubtful or wrong, and what is not well says
-// what to do. Rules over facts alone; facts.h gathers them.
+// Judges a machine for running workloads: each check is ok, a warning or a failure, with a remedy unless it is ok.
+// Rules over facts only; facts.h collects them.
 
 #include <optional>
 #include <string>
@@ -16,18 +16,18 @@ const char* name_of(Verdict verdict);
 struct Finding {
   std::string name;  // "memory": stable, for scripts
   Verdict verdict = Verdict::ok;
-  std::string text, hint;  // the hint is empty only when all is well
+  std::string text, hint;  // the hint is empty only for ok
 };
 
 struct Examined {
   MachineFacts machine;
   std::vector<LibraryFacts> libraries;
   CalibrationFacts calibration;
-  std::optional<std::int64_t> threads;  // that a workload asks for
+  std::optional<std::int64_t> threads;  // that a workload requests
   std::string today;                    // YYYY-MM-DD
 };
 
-// In the order in which they are told.
+// In display order.
 std::vector<Finding> examine(const Examined& examined);
 
 }  // namespace systole

@@ -28,7 +28,7 @@ class FakeSystem : public System {
   Result<Seconds> sync_time(const std::string&) override { return sync; }
 };
 
-// A machine with nothing to complain about: folders that look like the kernel's, and a day.
+// A faultless machine: folders that look like the kernel's, and a date.
 class Doctor : public testing::Test {
  protected:
   Doctor() {
@@ -189,7 +189,7 @@ TEST_F(Doctor, a_calibration_that_is_absent_old_or_of_another_machine) {
   expect("calibration", Verdict::warn, "of another machine", "systole calibrate");
 }
 
-// The real one, of which only what must hold anywhere is asked.
+// The real system; checks only what holds on any machine.
 TEST(System, answers) {
   const std::unique_ptr<System> system = this_system();
   EXPECT_GT(system->space(".")->total.count(), 0);

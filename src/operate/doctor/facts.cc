@@ -21,13 +21,13 @@ std::string first_word(const std::string& text) {
   return word;
 }
 
-// "always [madvise] never": the choice stands in brackets.
+// "always [madvise] never": the active choice is in brackets.
 std::string chosen_of(const std::string& text) {
   const std::size_t open = text.find('['), close = text.find(']', open);
   return close == text.npos ? first_word(text) : text.substr(open + 1, close - open - 1);
 }
 
-// Processors and the flags of the first.
+// Reads the processors, and the flags of the first.
 void read_cpuinfo(const std::string& path, MachineFacts& facts) {
   std::ifstream file(path);
   facts.machine_cores = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// What `doctor` looks at: this machine, as this process may use it. Files of the kernel are read below roots that tests
-// replace by folders of their own; what has no file is asked of a System, which tests fake.
+// The facts that `doctor` judges: this machine, as this process may use it. Kernel files are read below roots that
+// tests replace by their own folders; facts without a file come from a System, which tests fake.
 
 #include <cstdint>
 #include <map>
@@ -14,10 +14,10 @@
 
 namespace systole {
 
-// How far apart the steady and the calendar's clock ran, and whether somebody keeps the latter right.
+// The drift between the steady and the calendar clock, and whether the latter is synchronised.
 struct ClockFacts {
-  double drift = 0;                  // of the window: 1e-4 is 100 ppm
-  std::optional<bool> synchronised;  // nothing: the system does not say
+  double drift = 0;                  // relative: 1e-4 is 100 ppm
+  std::optional<bool> synchronised;  // nothing: unknown
 };
 
 struct SpaceFacts {
@@ -34,8 +34,8 @@ class System {
   // The soft limit; nothing: unlimited.
   virtual std::optional<std::int64_t> limit(Limit which) = 0;
   virtual ClockFacts clock() = 0;
-  virtual bool tiles_allowed() = 0;  // does the kernel let a process use AMX
-  // The median of some writes of a block with fsync. Errors: io, no_space.
+  virtual bool tiles_allowed() = 0;  // whether the kernel lets a process use AMX
+  // The median time of several block writes with fsync. Errors: io, no_space.
   virtual Result<Seconds> sync_time(const std::string& folder) = 0;
 };
 
@@ -43,33 +43,33 @@ std::unique_ptr<System> this_system();
 
 struct MachineRoots {
   MachineFiles files;
-  std::string sys = "/sys", shared_memory = "/dev/shm", folder = ".";  // folder: where runs will be kept
+  std::string sys = "/sys", shared_memory = "/dev/shm", folder = ".";  // folder: of the runs
 };
 
-// What others found out and doctor judges.
+// Facts that other folders collect and doctor judges.
 struct LibraryFacts {
   std::string name;            // "oneDNN"
   std::optional<Error> error;  // why it cannot be loaded
 };
 struct CalibrationFacts {
-  std::string entry, date;     // of the catalog entry that plans use; the date of a calibration
+  std::string entry, date;     // the catalog entry that plans use; date of a calibration
   bool calibrated = false;     // on this machine
-  std::optional<Error> stale;  // why one that is there is not used
+  std::optional<Error> stale;  // why an existing calibration is not used
   std::optional<BytesPerSecond> disk_write, disk_read;
 };
 
 struct MachineFacts {
   std::string processor;
-  int cores = 1, machine_cores = 1;  // this process's; the machine's
-  std::optional<double> quota;       // of control groups, in cores
-  double load = 0;                   // runnable, over the last minute
-  std::vector<std::string> flags;    // of /proc/cpuinfo
+  int cores = 1, machine_cores = 1;  // of this process; of the machine
+  std::optional<double> quota;       // control group limit, in cores
+  double load = 0;                   // runnable processes, over the last minute
+  std::vector<std::string> flags;    // from /proc/cpuinfo
   bool tiles_allowed = false;
   std::optional<std::string> governor;
   Bytes memory, available;
   std::optional<Bytes> memory_group;
   bool strict_overcommit = false;
-  std::optional<std::string> huge_pages;  // "madvise"; nothing: the kernel has none
+  std::optional<std::string> huge_pages;  // "madvise"; nothing: not supported by the kernel
   std::optional<SpaceFacts> disk, shared_memory;
   std::optional<Seconds> sync_time;
   std::optional<Error> sync_error;

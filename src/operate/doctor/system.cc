@@ -1,4 +1,4 @@
-// What the kernel is asked for by calls.
+// Facts from system calls.
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -11,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -53,7 +52,7 @@ class ThisSystem : public System {
 
   ClockFacts clock() override {
     ClockFacts facts;
-    struct timex state {};  // modes 0: asks, sets nothing
+    struct timex state {};  // modes 0: only reads
     if (const int said = adjtimex(&state); said >= 0)
       facts.synchronised = said != TIME_ERROR && (state.status & STA_UNSYNC) == 0;
     const auto steady = Steady::now();

@@ -10,7 +10,7 @@
 namespace systole {
 namespace {
 
-// As they stand in a workload that a person reads.
+// Conventional order of keys in a workload.
 constexpr std::string_view kOrder[] = {"systole", "name",       "workload", "command",   "model",  "data",
                                        "train",   "mesh",       "image",    "resources", "ranks",  "checkpoint",
                                        "resume",  "env",        "claims",   "volumes",   "folder", "labels",
@@ -40,7 +40,7 @@ void add_once(std::vector<LeftOut>& list, std::string what, std::string why) {
   if (std::ranges::none_of(list, same)) list.push_back({std::move(what), std::move(why)});
 }
 
-// Counts of a pasted line may be as large as they like.
+// Saturates: a pasted line may have counts of any size.
 std::int64_t product(std::int64_t a, std::int64_t b) {
   std::int64_t all = 0;
   return __builtin_mul_overflow(a, b, &all) ? std::numeric_limits<std::int64_t>::max() : all;
@@ -138,7 +138,7 @@ void Draft::left_out(std::string what, std::string why) { add_once(left_out_, st
 void Draft::note(std::string what, std::string why) { add_once(notes_, std::move(what), std::move(why)); }
 
 std::optional<std::int64_t> Draft::gpus_per_node() {
-  const AskedResources& a = asked_;
+  const RequestedResources& a = asked_;
   const std::int64_t nodes = a.nodes ? a.nodes->value.most : 1;
   const std::int64_t tasks = a.tasks_per_node ? a.tasks_per_node->value : 1;
   std::optional<Said<std::int64_t>> gpus = a.gpus_per_node;
@@ -159,8 +159,8 @@ std::optional<std::int64_t> Draft::gpus_per_node() {
 }
 
 void Draft::resolve_ranks(std::int64_t ranks) {
-  const AskedResources& a = asked_;
-  std::optional<Said<std::int64_t>> cpus;  // in thousandths, of a node
+  const RequestedResources& a = asked_;
+  std::optional<Said<std::int64_t>> cpus;  // per node, in thousandths
   const std::int64_t tasks = a.tasks_per_node ? a.tasks_per_node->value : 1;
   if (a.millicpus_per_node) cpus = a.millicpus_per_node;
   if (a.cpus_per_task) cpus = {product(a.cpus_per_task->value, tasks * 1000), a.cpus_per_task->from};
@@ -184,10 +184,10 @@ void Draft::resolve_ranks(std::int64_t ranks) {
   if (a.memory_per_cpu && !memory) left_out(a.memory_per_cpu->from, "how many CPUs a node gives is not said");
 }
 
-// Who says counts in all and none of nodes leaves Slurm to take as many nodes as they need. Counts of a node say how
-// many those are; without them nobody knows.
+// Total counts without a number of nodes let Slurm take as many nodes as needed. With counts per node that number can
+// be computed; otherwise it is unknown.
 void Draft::resolve_nodes() {
-  AskedResources& a = asked_;
+  RequestedResources& a = asked_;
   if (begun_) return;
   if (!a.tasks && a.gpus && a.gpus_per_task && a.gpus_per_task->value > 0)
     a.tasks = {a.gpus->value / a.gpus_per_task->value, a.gpus->from};
@@ -217,7 +217,7 @@ void Draft::resolve_nodes() {
 }
 
 void Draft::resolve() {
-  AskedResources& a = asked_;
+  RequestedResources& a = asked_;
   resolve_nodes();
   if (a.tasks && !a.tasks_per_node) {
     const std::int64_t nodes = a.nodes ? a.nodes->value.most : 1;
@@ -236,7 +236,7 @@ void Draft::resolve() {
   const std::optional<std::int64_t> gpus = gpus_per_node();
   const bool model = begun_ && begun_with_.command.empty();
   std::int64_t ranks = begun_with_.resources.ranks_per_node.value_or(model ? 1 : gpus.value_or(1));
-  if (!begun_) {  // else the agents are its tasks
+  if (!begun_) {  // otherwise the agents are its tasks
     std::optional<Said<std::int64_t>> said = a.launched_per_node;
     if (!said) {
       said = a.tasks_per_node;
@@ -274,7 +274,7 @@ Node Draft::tree() const {
   return ordered;
 }
 
-// For who pasted only where it runs.
+// A summary for input that only says where to run.
 std::string Draft::understood() const {
   std::string text;
   for (const auto& [path, value] : values_)

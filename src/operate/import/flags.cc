@@ -1,9 +1,9 @@
 #include "operate/import/flags.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "ground/base/nearest.h"
+#include "ground/base/number_from.h"
 #include "operate/import/variables.h"
 
 namespace systole {
@@ -14,7 +14,7 @@ bool same_name(std::string_view a, std::string_view b) {
       a, b, {}, [](char c) { return c == '_' ? '-' : c; }, [](char c) { return c == '_' ? '-' : c; });
 }
 
-// Dashes that a text processor makes of '-': U+2010 to U+2015, and the minus sign.
+// Dashes that word processors substitute for '-': U+2010 to U+2015, and the minus sign.
 constexpr std::string_view kDashes[] = {"\xe2\x80\x90", "\xe2\x80\x91", "\xe2\x80\x92", "\xe2\x80\x93",
                                         "\xe2\x80\x94", "\xe2\x80\x95", "\xe2\x88\x92"};
 
@@ -22,7 +22,7 @@ bool is_dash(std::string_view text) {
   return std::ranges::any_of(kDashes, [&](std::string_view dash) { return text.starts_with(dash); });
 }
 
-// An em dash is what becomes of "--".
+// An em dash replaces "--".
 std::string with_plain_dashes(std::string text) {
   for (const std::string_view dash : kDashes)
     for (std::size_t at = text.find(dash); at != text.npos; at = text.find(dash))
@@ -65,7 +65,7 @@ class FlagReader {
   }
 
  private:
-  // $ARGS in the place of flags: what the script says it is. One that nobody says may hide flags.
+  // Replaces $ARGS among the flags by its value in the script. An unknown value may hide flags.
   bool put_in_variable() {
     if (const std::optional<std::vector<ShellWord>> said = words_of_variable(words_[at_], draft_);
         said && put_in_++ < kMostPutIn) {
@@ -97,7 +97,7 @@ class FlagReader {
     return nullptr;
   }
 
-  // One of each name: srun and sbatch share some.
+  // Flags with this prefix, one per name: srun and sbatch share some.
   std::vector<const Flag*> beginning_with(std::string_view name) const {
     std::vector<const Flag*> all;
     for (const std::span<const Flag> table : tables_)
@@ -133,16 +133,31 @@ class FlagReader {
       if (all.size() > 1) return ambiguous("--" + name, all);
       if (all.size() == 1) flag = all.front();
     }
+    if (flag == nullptr && negated(name, word)) return;
     if (flag == nullptr) return unknown("--" + name);
     if (equals != word.text.npos) return apply(*flag, word.text, word.text.substr(equals + 1), word.expands);
     take(*flag, "--" + name);
+  }
+
+  // --no-X; in `seen` it has that name.
+  bool negated(std::string_view name, const ShellWord& word) {
+    if (!style_.negates || !name.starts_with("no-") || name.size() + 2 != word.text.size()) return false;
+    const Flag* flag =
+        find([&](const Flag& f) { return f.takes == Flag::Takes::nothing && same_name(f.name, name.substr(3)); });
+    if (flag == nullptr) return false;
+    const std::string spelt = "no-" + std::string(flag->name);
+    Flag no = *flag;
+    no.name = spelt;
+    no.read = nullptr;
+    apply(no, word.text, "", false);
+    return true;
   }
 
   // -N2, -N 2, -km
   void short_flags(const ShellWord& word) {
     for (std::size_t i = 1; i < word.text.size(); ++i) {
       const Flag* flag = find([&](const Flag& f) { return f.letter == word.text[i]; });
-      // -cfg, -nodes: some take one dash for long names, too.
+      // -cfg, -nodes: some programs accept one dash for long names, too.
       if (const Flag* whole =
               i == 1 ? find([&](const Flag& f) { return same_name(f.name, word.text.substr(1)); }) : nullptr;
           whole != nullptr && word.text.size() > 2) {
@@ -175,7 +190,8 @@ class FlagReader {
     if (expands)
       if (const ShellWord put = with_variables({value, value, true}, draft_); !put.expands)
         return apply(flag, from, put.text, false);
-    if (style_.seen != nullptr) style_.seen->push_back({flag.name, {value, origin(from)}, expands, flag.why});
+    if (style_.seen != nullptr)
+      style_.seen->push_back({std::string(flag.name), {value, origin(from)}, expands, flag.why});
     if (flag.refused) {
       draft_.wrong(error(ErrorKind::unsupported, "{}: {}", origin(from), flag.why).hinted("take it out"));
     } else if (flag.read == nullptr) {
@@ -191,17 +207,10 @@ class FlagReader {
   std::vector<std::span<const Flag>> tables_;
   const FlagStyle& style_;
   Draft& draft_;
-  static constexpr int kMostPutIn = 64;  // a variable may name itself
+  static constexpr int kMostPutIn = 64;  // a variable may refer to itself
   std::size_t at_ = 0;
   int put_in_ = 0;
 };
-
-std::optional<std::int64_t> whole(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 constexpr std::int64_t kMost = 1'000'000'000;
 
@@ -218,7 +227,7 @@ std::vector<ShellWord> read_flags(std::span<const ShellWord> words, std::initial
 }
 
 std::optional<std::int64_t> count_of(Draft& draft, const FlagValue& value, std::int64_t least, std::int64_t most) {
-  const std::optional<std::int64_t> count = whole(value.text);
+  const std::optional<std::int64_t> count = number_from(value.text);
   if (count && *count >= least && *count <= most) return count;
   no_number(draft, value, "count");
   return std::nullopt;
@@ -226,9 +235,9 @@ std::optional<std::int64_t> count_of(Draft& draft, const FlagValue& value, std::
 
 std::optional<CountRange> range_of(Draft& draft, const FlagValue& value, char between) {
   const std::size_t at = value.text.find(between);
-  const std::optional<std::int64_t> least = whole(std::string_view(value.text).substr(0, at));
+  const std::optional<std::int64_t> least = number_from(std::string_view(value.text).substr(0, at));
   const std::optional<std::int64_t> most =
-      at == value.text.npos ? least : whole(std::string_view(value.text).substr(at + 1));
+      at == value.text.npos ? least : number_from(std::string_view(value.text).substr(at + 1));
   if (least && most && *least >= 1 && *most >= *least && *most <= kMost) return CountRange{*least, *most};
   no_number(draft, value, "count or range");
   return std::nullopt;

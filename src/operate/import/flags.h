@@ -1,7 +1,7 @@
 #pragma once
-// Flags of a command line against a table that says of each one what becomes of it: a key, a reason why it is left out,
-// or a reason why the whole is refused. A flag that is in no table is an error, so that nothing is passed over; of a
-// line that stays behind as a whole it is told.
+// Parses command-line flags by a table. Each flag sets a key, is left out with a reason, or makes the import fail with
+// a reason. An unknown flag is an error, so nothing is silently ignored; in a line that is left out as a whole it is
+// only reported.
 
 #include <span>
 #include <string>
@@ -19,36 +19,37 @@ struct FlagValue {
 };
 
 struct Flag {
-  enum class Takes { nothing, value, perhaps };  // perhaps: only behind '='
-  std::string_view name;                         // "nodes"; '-' and '_' are the same
+  enum class Takes { nothing, value, perhaps };  // perhaps: only after '='
+  std::string_view name;                         // "nodes"; '-' and '_' are equivalent
   char letter = '\0';
   Takes takes = Takes::value;
   void (*read)(Draft&, const FlagValue&) = nullptr;  // null: left out
-  std::string_view why = "";                         // it is left out, or refused
+  std::string_view why = "";                         // why it is left out, or refused
   bool refused = false;
 };
 
-struct SeenFlag {
-  std::string_view name;  // of its table
+struct ParsedFlag {
+  std::string name;  // from its table, with "no-" if negated
   FlagValue value;
-  bool expands = false;       // its value is known only where it runs
-  std::string_view why = "";  // of its table
+  bool expands = false;       // its value is known only at run time
+  std::string_view why = "";  // from its table
 };
 
 struct FlagStyle {
-  std::string_view program;               // for messages
-  bool words_end_them = true;             // the first word that is no flag is the program's, and all behind it
-  bool shortened = false;                 // a beginning that one name alone has says that name, as getopt takes it
-  std::vector<SeenFlag>* seen = nullptr;  // where those that were there go, known ones alone
-  bool tells = true;                      // of those that are left out; else who looks at `seen` does
-  std::string_view passes = "";           // why one that is in no table is left out; empty: it is an error
+  std::string_view program;                 // for messages
+  bool words_end_them = true;               // the first word that is not a flag, and all after it, are the program's
+  bool negates = false;                     // accepts --no-X for each --X without a value
+  bool shortened = false;                   // accepts unambiguous prefixes, like getopt
+  std::vector<ParsedFlag>* seen = nullptr;  // collects known flags
+  bool tells = true;                        // reports flags that are left out; otherwise the reader of `seen` does
+  std::string_view passes = "";             // why unknown flags are left out; empty: they are errors
 };
 
-// From `words[at]` on. Returns the words that are no flags. Notes in the draft what is wrong with others.
+// Parses from `words[at]` on. Returns the words that are not flags. Notes errors in the draft.
 std::vector<ShellWord> read_flags(std::span<const ShellWord> words, std::initializer_list<std::span<const Flag>> tables,
                                   const FlagStyle& style, Draft& draft);
 
-// A whole number of `least` or more. Notes what is wrong.
+// A whole number, at least `least`. Notes errors.
 std::optional<std::int64_t> count_of(Draft& draft, const FlagValue& value, std::int64_t least = 1,
                                      std::int64_t most = 1'000'000'000);
 // "2", or "2:8" with `between` ':'.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ground/base/letter_case.h"
 #include "operate/import/gcloud_flags.h"
 #include "operate/import/gcloud_lists.h"
 
@@ -16,16 +17,17 @@ constexpr Tier kTiers[] = {
     {"BASIC_HDD", "basic-hdd"}, {"STANDARD", "basic-hdd"},   {"BASIC_SSD", "basic-ssd"}, {"PREMIUM", "basic-ssd"},
 };
 
-std::string upper(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-  return std::ranges::replace(text, '-', '_'), text;
+// "high-scale-ssd" becomes "HIGH_SCALE_SSD".
+std::string enum_name(std::string_view text) {
+  std::string name = upper_case(text);
+  std::ranges::replace(name, '-', '_');
+  return name;
 }
 
-// gcloud counts in powers of two, whatever it calls them: "10TB" is 10 TiB, "2560" and "2560GB" are GiB.
+// gcloud uses powers of two, whatever the unit's name: "10TB" is 10 TiB, "2560" and "2560GB" are GiB.
 std::string size_of(const std::string& capacity) {
   const std::size_t digits = std::min(capacity.find_first_not_of("0123456789"), capacity.size());
-  const std::string unit = upper(capacity.substr(digits));
+  const std::string unit = upper_case(capacity.substr(digits));
   if (digits == 0 || digits > 9) return "";
   if (unit.empty() || unit == "GB" || unit == "GIB") return capacity.substr(0, digits) + "GiB";
   return unit == "TB" || unit == "TIB" ? capacity.substr(0, digits) + "TiB" : "";
@@ -37,8 +39,8 @@ bool is_folder_name(std::string_view name) {
   });
 }
 
-// What is told of the flags that a volume has no place for.
-std::string_view why_not(const SeenFlag& flag) {
+// Why a volume has no key for the flag.
+std::string_view why_not(const ParsedFlag& flag) {
   if (flag.name == "network") return "GKE makes it in the cluster's network: gke.network";
   if (flag.name == "project") return "GKE makes it in the cluster's project: gke.project";
   if (flag.name == "zone" || flag.name == "region" || flag.name == "location")
@@ -48,9 +50,9 @@ std::string_view why_not(const SeenFlag& flag) {
 
 }  // namespace
 
-void read_filestore(const std::vector<SeenFlag>& seen, const std::string& line, Draft& draft) {
-  const SeenFlag *tier = last_flag(seen, "tier"), *share = last_flag(seen, "file-share");
-  for (const SeenFlag& flag : seen)
+void read_filestore(const std::vector<ParsedFlag>& seen, const std::string& line, Draft& draft) {
+  const ParsedFlag *tier = last_flag(seen, "tier"), *share = last_flag(seen, "file-share");
+  for (const ParsedFlag& flag : seen)
     if (&flag != tier && &flag != share) draft.left_out(flag.value.from, std::string(why_not(flag)));
   if (tier == nullptr || share == nullptr || tier->expands || share->expands)
     return draft.left_out(line, "a volume of Filestore's has a tier and a size: volumes");
@@ -61,13 +63,18 @@ void read_filestore(const std::vector<SeenFlag>& seen, const std::string& line, 
     if (key != "name" && key != "capacity")
       draft.left_out("--file-share " + key + "=" + said, "GKE's driver takes a tier and a size alone");
   }
-  const auto known = std::ranges::find(kTiers, upper(tier->value.text), &Tier::gcloud);
-  if (known == std::end(kTiers) || size.empty() || !is_folder_name(name)) {
-    draft.wrong(error(ErrorKind::invalid, "{} {}: no tier, name and capacity of Filestore's", tier->value.from,
-                      share->value.from)
-                    .hinted("--tier=ZONAL --file-share=name=data,capacity=10TB"));
-    return;
-  }
+  const auto known = std::ranges::find(kTiers, enum_name(tier->value.text), &Tier::gcloud);
+  const std::size_t before = draft.num_errors();
+  const auto wrong = [&](const std::string& from, std::string_view what, std::string_view hint) {
+    draft.wrong(error(ErrorKind::invalid, "{}: {}", from, what).hinted(std::string(hint)));
+  };
+  if (known == std::end(kTiers)) wrong(tier->value.from, "no tier of Filestore's", "--tier=ZONAL");
+  if (!is_folder_name(name))
+    wrong(share->value.from, "the name is no folder's: letters, digits and '_'",
+          "--file-share=name=data,capacity=10TB");
+  if (size.empty())
+    wrong(share->value.from, "the capacity is no whole number of GB or TB", "--file-share=name=data,capacity=10TB");
+  if (draft.num_errors() > before) return;
   const std::string path = "/mnt/" + name;
   draft.set_volume(path,
                    {{"filestore", std::string(known->volume), tier->value.from}, {"size", size, share->value.from}});

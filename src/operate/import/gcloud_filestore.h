@@ -1,5 +1,5 @@
 #pragma once
-// `gcloud filestore instances create`: a volume of the workload, which GKE makes in its place.
+// `gcloud filestore instances create`: becomes a volume of the workload, which GKE creates instead.
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace systole {
 
-// `line`: as it was pasted.
-void read_filestore(const std::vector<SeenFlag>& seen, const std::string& line, Draft& draft);
+// `line`: as pasted.
+void read_filestore(const std::vector<ParsedFlag>& seen, const std::string& line, Draft& draft);
 
 }  // namespace systole

@@ -23,17 +23,18 @@ constexpr Flag kFlags[] = {
     {"worker", '\0', kValue, nullptr, "the agent starts ranks on all nodes"},
     {"node", '\0', kValue, nullptr, "the agent starts ranks on all nodes"},
     {"cluster", '\0', kValue, nullptr, kGke},
-    // How gcloud itself behaves.
+    // gcloud's own behaviour.
     {"limit", '\0', kValue, nullptr, kShown},
     {"format", '\0', kValue, nullptr, kShown},
     {"filter", '\0', kValue, nullptr, kShown},
     {"quiet", 'q', kNothing, nullptr, kShown},
     {"async", '\0', kPerhaps, nullptr, kShown},
+    {"user-output-enabled", '\0', kNothing, nullptr, kShown},
     {"verbosity", '\0', kValue, nullptr, kShown},
     {"account", '\0', kValue, nullptr, kShown},
     {"configuration", '\0', kValue, nullptr, kShown},
     {"impersonate-service-account", '\0', kValue, nullptr, kShown},
-    // Of jobs.
+    // Jobs.
     {"display-name", '\0', kValue, nullptr, kVertex},
     {"worker-pool-spec", '\0', kValue, nullptr, kVertex},
     {"command", '\0', kValue, nullptr, kVertex},
@@ -49,7 +50,15 @@ constexpr Flag kFlags[] = {
      "machines that stay between jobs are a cluster: systole submit --on kubernetes"},
     {"enable-web-access", '\0', kNothing, nullptr, "ranks have no terminal; systole logs shows their lines"},
     {"enable-dashboard-access", '\0', kNothing, nullptr, "nothing of Ray runs; systole runs shows the runs"},
-    // Of machines.
+    // Resources other than machines.
+    {"billing-account", '\0', kValue, nullptr, kBudget},
+    {"budget-amount", '\0', kValue, nullptr, kBudget},
+    {"threshold-rule", '\0', kValue, nullptr, kBudget},
+    {"file-share", '\0', kValue, nullptr, kStorage},
+    {"tier", '\0', kValue, nullptr, kStorage},
+};
+
+constexpr Flag kOfMachines[] = {
     {"machine-type", '\0', kValue, nullptr, kMachines},
     {"accelerator", '\0', kValue, nullptr, kMachines},
     {"accelerator-type", '\0', kValue, nullptr, kMachines},
@@ -82,6 +91,7 @@ constexpr Flag kFlags[] = {
     {"image-type", '\0', kValue, nullptr, kMachines},
     {"boot-disk-size", '\0', kValue, nullptr, kMachines},
     {"boot-disk-type", '\0', kValue, nullptr, kMachines},
+    {"boot-disk-auto-delete", '\0', kNothing, nullptr, kMachines},
     {"boot-disk-device-name", '\0', kValue, nullptr, kMachines},
     {"create-disk", '\0', kValue, nullptr, kMachines},
     {"disk", '\0', kValue, nullptr, kMachines},
@@ -95,7 +105,6 @@ constexpr Flag kFlags[] = {
     {"instance-termination-action", '\0', kValue, nullptr, kMachines},
     {"max-run-duration", '\0', kValue, nullptr, kMachines},
     {"restart-on-failure", '\0', kNothing, nullptr, kMachines},
-    {"no-restart-on-failure", '\0', kNothing, nullptr, kMachines},
     {"metadata", '\0', kValue, nullptr, kMachines},
     {"metadata-from-file", '\0', kValue, nullptr, kMachines},
     {"labels", '\0', kValue, nullptr, kMachines},
@@ -131,9 +140,7 @@ constexpr Flag kFlags[] = {
     {"enable-ip-alias", '\0', kNothing, nullptr, kMachines},
     {"enable-private-nodes", '\0', kNothing, nullptr, kMachines},
     {"enable-autorepair", '\0', kNothing, nullptr, kMachines},
-    {"no-enable-autorepair", '\0', kNothing, nullptr, kMachines},
     {"enable-autoupgrade", '\0', kNothing, nullptr, kMachines},
-    {"no-enable-autoupgrade", '\0', kNothing, nullptr, kMachines},
     {"enable-queued-provisioning", '\0', kNothing, nullptr, kMachines},
     {"additional-node-network", '\0', kValue, nullptr, kMachines},
     {"additional-pod-network", '\0', kValue, nullptr, kMachines},
@@ -146,25 +153,26 @@ constexpr Flag kFlags[] = {
     {"max-pods-per-node", '\0', kValue, nullptr, kMachines},
     {"enable-dataplane-v2", '\0', kNothing, nullptr, kMachines},
     {"enable-multi-networking", '\0', kNothing, nullptr, kMachines},
-    // Of what is no machine.
-    {"billing-account", '\0', kValue, nullptr, kBudget},
-    {"budget-amount", '\0', kValue, nullptr, kBudget},
-    {"threshold-rule", '\0', kValue, nullptr, kBudget},
-    {"file-share", '\0', kValue, nullptr, kStorage},
-    {"tier", '\0', kValue, nullptr, kStorage},
 };
 
 }  // namespace
 
 std::span<const Flag> gcloud_flags() { return kFlags; }
 
-bool is_of_machines(const SeenFlag& flag) {
-  return flag.why == kMachines || flag.name == "service-account" || flag.name == "network";
+std::span<const Flag> gcloud_machine_flags() { return kOfMachines; }
+
+bool is_of_machines(const ParsedFlag& flag) {
+  const auto is = [](std::string_view name) {
+    return std::ranges::find(kOfMachines, name, &Flag::name) != std::end(kOfMachines);
+  };
+  return is(flag.name) || (flag.name.starts_with("no-") && is(std::string_view(flag.name).substr(3)));
 }
 
-const SeenFlag* last_flag(const std::vector<SeenFlag>& seen, std::string_view name) {
-  const auto found = std::find_if(seen.rbegin(), seen.rend(), [&](const SeenFlag& f) { return f.name == name; });
-  return found == seen.rend() ? nullptr : &*found;
+const ParsedFlag* last_flag(const std::vector<ParsedFlag>& seen, std::string_view name) {
+  const std::string negated = "no-" + std::string(name);
+  const auto found = std::find_if(seen.rbegin(), seen.rend(),
+                                  [&](const ParsedFlag& f) { return f.name == name || f.name == negated; });
+  return found == seen.rend() || found->name == negated ? nullptr : &*found;
 }
 
 }  // namespace systole

@@ -1,5 +1,5 @@
 #pragma once
-// The flags of gcloud's commands: what each takes, and why a line that makes no machines leaves it out.
+// The flags of gcloud's commands: their values, and why a line that creates no machines leaves them out.
 
 #include <span>
 #include <string_view>
@@ -10,9 +10,10 @@
 namespace systole {
 
 std::span<const Flag> gcloud_flags();
-// Whether it says something of the machines that a line makes, for which no other key is.
-bool is_of_machines(const SeenFlag& flag);
-// The one that counts: gcloud takes the last of a name. Null: there is none.
-const SeenFlag* last_flag(const std::vector<SeenFlag>& seen, std::string_view name);
+// Flags about created machines that have no other key.
+std::span<const Flag> gcloud_machine_flags();
+bool is_of_machines(const ParsedFlag& flag);
+// The effective flag: gcloud uses the last of a name, or of its "no-" form. Null: absent or negated.
+const ParsedFlag* last_flag(const std::vector<ParsedFlag>& seen, std::string_view name);
 
 }  // namespace systole

@@ -1,5 +1,6 @@
 #include "operate/import/gcloud_jobs.h"
 
+#include "describe/spec/schema.h"
 #include "operate/import/gcloud_lists.h"
 #include "operate/import/gcloud_machines.h"
 #include "operate/import/launchers.h"
@@ -12,16 +13,16 @@ using Value = FlagValue;
 
 class CustomJob {
  public:
-  CustomJob(const std::vector<SeenFlag>& seen, Draft& draft) : seen_(seen), draft_(draft) {}
+  CustomJob(const std::vector<ParsedFlag>& seen, Draft& draft) : seen_(seen), draft_(draft) {}
 
   void read(const std::string& line) {
-    for (const SeenFlag& flag : seen_) {
+    for (const ParsedFlag& flag : seen_) {
       const auto& [text, from] = flag.value;
       if (flag.expands)
         draft_.left_out(from, "its value is known only where it runs");
       else if (flag.name == "display-name")
         draft_.set("name", text, from);
-      else if (flag.name == "timeout")  // seconds, or as 2h
+      else if (flag.name == "timeout")  // seconds, or like 2h
         draft_.set("resources.longest", text.find_first_not_of("0123456789") == text.npos ? text + "s" : text, from);
       else if (flag.name == "worker-pool-spec")
         pool(flag.value);
@@ -40,7 +41,8 @@ class CustomJob {
       else
         draft_.left_out(from, std::string(flag.why));
     }
-    if (nodes_ > 0) draft_.ask(&AskedResources::nodes, CountRange{nodes_, nodes_}, "--worker-pool-spec replica-count");
+    if (nodes_ > 0)
+      draft_.ask(&RequestedResources::nodes, CountRange{nodes_, nodes_}, "--worker-pool-spec replica-count");
     const std::string accelerators = gcloud_accelerators(machine_, accelerator_, draft_);
     if (!accelerators.empty()) draft_.set("resources.accelerators", accelerators, "--worker-pool-spec");
     if (command_.empty() && arguments_.empty()) return draft_.left_out(line, "it starts no program");
@@ -54,12 +56,6 @@ class CustomJob {
   }
 
  private:
-  static bool is_google_account(std::string_view text) {
-    constexpr std::string_view kOf = ".iam.gserviceaccount.com";
-    const std::size_t at = text.find('@');
-    return text.ends_with(kOf) && at != text.npos && at > 0 && at + 1 + kOf.size() < text.size();
-  }
-
   void labels(const Value& value) {
     for (const auto& [name, said] : gcloud_map(value.text)) draft_.set_entry("labels", name, said, value.from);
   }
@@ -69,7 +65,7 @@ class CustomJob {
   }
 
   void start() {
-    // One item with blanks is a line that somebody typed; Vertex AI would look for a program of that whole name.
+    // A single item with blanks is a command line; Vertex AI would look for a program with that whole name.
     std::string script;
     const bool line = command_.size() == 1 && command_[0].find(' ') != std::string::npos;
     for (const std::string& word : command_)
@@ -91,7 +87,7 @@ class CustomJob {
       same += name + "=" + said + "\n";
       if (name == "accelerator-count") {
         count = said;
-        if (const auto n = count_of(draft_, {said, from})) draft_.ask(&AskedResources::gpus_per_node, *n, from);
+        if (const auto n = count_of(draft_, {said, from})) draft_.ask(&RequestedResources::gpus_per_node, *n, from);
       } else if (name == "container-image-uri" || name == "executor-image-uri") {
         draft_.set("image", said, from);
       } else if (name == "machine-type") {
@@ -119,7 +115,7 @@ class CustomJob {
     nodes_ = std::min<std::int64_t>(nodes_ + replicas, 1'000'000'000);
   }
 
-  const std::vector<SeenFlag>& seen_;
+  const std::vector<ParsedFlag>& seen_;
   Draft& draft_;
   std::vector<std::string> command_, arguments_;
   std::string machine_, accelerator_, pool_;
@@ -128,7 +124,7 @@ class CustomJob {
 
 }  // namespace
 
-void read_custom_job(const std::vector<SeenFlag>& seen, const std::string& line, Draft& draft) {
+void read_custom_job(const std::vector<ParsedFlag>& seen, const std::string& line, Draft& draft) {
   CustomJob(seen, draft).read(line);
 }
 

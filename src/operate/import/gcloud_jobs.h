@@ -1,5 +1,5 @@
 #pragma once
-// `gcloud ai custom-jobs create`: a job of Vertex AI.
+// `gcloud ai custom-jobs create`: a Vertex AI job.
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace systole {
 
-// Pools of a job that differ in their number alone are nodes of one workload. `line`: as it was pasted.
-void read_custom_job(const std::vector<SeenFlag>& seen, const std::string& line, Draft& draft);
+// Pools that differ only in their size become nodes of one workload. `line`: as pasted.
+void read_custom_job(const std::vector<ParsedFlag>& seen, const std::string& line, Draft& draft);
 
 }  // namespace systole

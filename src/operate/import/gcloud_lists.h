@@ -1,5 +1,5 @@
 #pragma once
-// Lists and maps in the values of gcloud's flags.
+// Lists and maps in values of gcloud's flags.
 
 #include <string>
 #include <string_view>
@@ -8,9 +8,9 @@
 
 namespace systole {
 
-// Items between commas, or between D where the text begins with ^D^.
+// Items separated by commas, or by D if the text begins with ^D^.
 std::vector<std::string> gcloud_list(std::string_view text);
-// The same of NAME=VALUE; an item without '=' has an empty value.
+// The same with items NAME=VALUE; an item without '=' has an empty value.
 std::vector<std::pair<std::string, std::string>> gcloud_map(std::string_view text);
 
 }  // namespace systole

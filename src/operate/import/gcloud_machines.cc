@@ -13,13 +13,14 @@ using Create = GcloudSpec::Create;
 
 class Maker {
  public:
-  Maker(Create create, const std::vector<SeenFlag>& seen, Draft& draft) : create_(create), seen_(seen), draft_(draft) {}
+  Maker(Create create, const std::vector<ParsedFlag>& seen, Draft& draft)
+      : create_(create), seen_(seen), draft_(draft) {}
 
   void read(std::span<const ShellWord> names, const std::string& from) {
     draft_.set("gcloud.create", std::string(names_[static_cast<std::size_t>(create_)]), from);
     if (names.size() > 1)
-      draft_.wrong(error(ErrorKind::unsupported, "{}: it makes several; a workload says one", origin(from))
-                       .hinted("paste the line with one name"));
+      return draft_.wrong(error(ErrorKind::unsupported, "{}: it makes several; a workload says one", origin(from))
+                              .hinted("paste the line with one name"));
     for (const ShellWord& name : names) {
       if (name.expands) {
         draft_.left_out("the name " + name.raw, "it is known only where it runs: gcloud.name");
@@ -29,7 +30,7 @@ class Maker {
       if (create_ == Create::cluster) draft_.set("gke.cluster", name.text, from);
     }
     read_node_counts(seen_, options_, draft_);
-    for (const SeenFlag& flag : seen_) {
+    for (const ParsedFlag& flag : seen_) {
       if (flag.expands)
         draft_.left_out(flag.value.from, "its value is known only where it runs");
       else
@@ -45,7 +46,7 @@ class Maker {
   static constexpr std::string_view names_[] = {"nothing", "instances", "tpu-vm", "node-pool", "cluster"};
   bool of_gke() const { return create_ == Create::node_pool || create_ == Create::cluster; }
 
-  void one(const SeenFlag& flag) {
+  void one(const ParsedFlag& flag) {
     const auto& [text, from] = flag.value;
     if (flag.name == "project") return draft_.set(of_gke() ? "gke.project" : "gcloud.project", text, from);
     if (flag.name == "zone" || flag.name == "region" || flag.name == "location")
@@ -71,17 +72,17 @@ class Maker {
       plain += (plain.empty() ? "" : ",") + name + (said.empty() ? "" : "=" + said);
       if (name != "count") continue;
       if (const auto n = count_of(draft_, {said, value.from}))
-        draft_.ask(&AskedResources::gpus_per_node, *n, value.from);
+        draft_.ask(&RequestedResources::gpus_per_node, *n, value.from);
     }
     if (plain.starts_with("type=") && plain.find("count=") == plain.npos)
-      draft_.ask(&AskedResources::gpus_per_node, std::int64_t{1}, value.from);
+      draft_.ask(&RequestedResources::gpus_per_node, std::int64_t{1}, value.from);
     accelerator_ = plain;
     machine_from_ += (machine_from_.empty() ? "" : " ") + value.from;
     draft_.set("gcloud.accelerator", plain, value.from);
   }
 
   Create create_;
-  const std::vector<SeenFlag>& seen_;
+  const std::vector<ParsedFlag>& seen_;
   Draft& draft_;
   GcloudOptions options_;
   std::string machine_, accelerator_, machine_from_;
@@ -89,7 +90,7 @@ class Maker {
 
 }  // namespace
 
-void keep_option(const SeenFlag& flag, GcloudOptions& options) {
+void keep_option(const ParsedFlag& flag, GcloudOptions& options) {
   FlagValue& said = options[std::string(flag.name)];
   said.text += (said.from.empty() ? "" : "\n") + flag.value.text;
   said.from += (said.from.empty() ? "" : " ") + flag.value.from;
@@ -102,7 +103,7 @@ std::string gcloud_accelerators(const std::string& machine, const std::string& a
 }
 
 void read_gcloud_machines(Create create, std::span<const ShellWord> names, const std::string& from,
-                          const std::vector<SeenFlag>& seen, Draft& draft) {
+                          const std::vector<ParsedFlag>& seen, Draft& draft) {
   Maker(create, seen, draft).read(names, from);
 }
 

@@ -5,16 +5,16 @@
 
 namespace systole {
 
-void read_node_counts(const std::vector<SeenFlag>& seen, GcloudOptions& options, Draft& draft) {
-  const SeenFlag *fixed = last_flag(seen, "num-nodes"), *least = last_flag(seen, "min-nodes"),
-                 *most = last_flag(seen, "max-nodes");
-  for (const SeenFlag* flag : {fixed, least, most})
+void read_node_counts(const std::vector<ParsedFlag>& seen, GcloudOptions& options, Draft& draft) {
+  const ParsedFlag *fixed = last_flag(seen, "num-nodes"), *least = last_flag(seen, "min-nodes"),
+                   *most = last_flag(seen, "max-nodes");
+  for (const ParsedFlag* flag : {fixed, least, most})
     if (flag != nullptr && flag->expands) return;
   const std::int64_t start = fixed == nullptr ? -1 : count_of(draft, fixed->value, 0).value_or(-1);
   if (most == nullptr) {
-    for (const SeenFlag* flag : {least, last_flag(seen, "enable-autoscaling")})
+    for (const ParsedFlag* flag : {least, last_flag(seen, "enable-autoscaling")})
       if (flag != nullptr) keep_option(*flag, options);
-    if (start >= 1) draft.ask(&AskedResources::nodes, CountRange{start, start}, fixed->value.from);
+    if (start >= 1) draft.ask(&RequestedResources::nodes, CountRange{start, start}, fixed->value.from);
     if (start == 0 || start == 1) keep_option(*fixed, options);
     return;
   }
@@ -27,12 +27,12 @@ void read_node_counts(const std::vector<SeenFlag>& seen, GcloudOptions& options,
   if (start >= 0 && (start > *end || start < *begin))
     return draft.wrong(error(ErrorKind::invalid, "{}: it is outside of {}", fixed->value.from, from)
                            .hinted(fmt::format("--num-nodes from {} to {}", *begin, *end)));
-  draft.ask(&AskedResources::nodes, CountRange{std::max<std::int64_t>(1, *begin), *end}, from);
+  draft.ask(&RequestedResources::nodes, CountRange{std::max<std::int64_t>(1, *begin), *end}, from);
   if (fixed != nullptr) keep_option(*fixed, options);
   if (*begin == 0 && least != nullptr) keep_option(*least, options);
-  if (*begin == *end || *end == 1)  // no range of a workload's
+  if (*begin == *end || *end == 1)  // not a range of a workload
     for (const char* name : {"enable-autoscaling", "min-nodes", "max-nodes"})
-      if (const SeenFlag* flag = last_flag(seen, name)) options[name] = flag->value;
+      if (const ParsedFlag* flag = last_flag(seen, name)) options[name] = flag->value;
 }
 
 }  // namespace systole

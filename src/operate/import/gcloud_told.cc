@@ -14,7 +14,7 @@ constexpr std::string_view kBucket = "volumes mounts a bucket that is there: { /
 constexpr std::string_view kUndo = "systole render --on gcloud says the line that takes its machines away again";
 constexpr std::string_view kShows = "it shows what there is in the project: systole runs shows the runs";
 
-// The first that the command begins with.
+// The first match by prefix counts.
 constexpr Told kCommands[] = {
     {"ai custom-jobs stream-logs", "a run's lines are kept with it: systole logs"},
     {"ai custom-jobs describe", "systole why says how a run ended"},
@@ -22,6 +22,7 @@ constexpr Told kCommands[] = {
     {"ai custom-jobs cancel", "systole stop ends a run"},
     {"billing budgets list", "a budget is an account's; systole runs shows what a run has cost"},
     {"compute regions describe", "systole render --on gke says which quotas the machines need"},
+    {"compute instances create-with-container", "gcloud compute instances create is read; image names the container"},
     {"compute instances delete", kUndo},
     {"compute tpus tpu-vm delete", kUndo},
     {"container node-pools delete", kUndo},
@@ -30,6 +31,7 @@ constexpr Told kCommands[] = {
     {"compute instances list", kShows},
     {"compute tpus tpu-vm describe", kShows},
     {"compute tpus tpu-vm list", kShows},
+    {"container clusters create-auto", "systole render --on gke writes clusters and node pools"},
     {"container clusters describe", kShows},
     {"container clusters list", kShows},
     {"container node-pools list", kShows},
@@ -64,8 +66,9 @@ constexpr Told kOfBudget[] = {
     {"threshold-rule", "the command that render --on gke tells has 50%, 90% and 100%"},
 };
 
-void tell(const std::vector<SeenFlag>& seen, std::span<const Told> reasons, std::string_view otherwise, Draft& draft) {
-  for (const SeenFlag& flag : seen) {
+void tell(const std::vector<ParsedFlag>& seen, std::span<const Told> reasons, std::string_view otherwise,
+          Draft& draft) {
+  for (const ParsedFlag& flag : seen) {
     const auto known = std::ranges::find(reasons, flag.name, &Told::what);
     draft.left_out(flag.value.from, std::string(known == reasons.end() ? otherwise : known->why));
   }
@@ -73,20 +76,21 @@ void tell(const std::vector<SeenFlag>& seen, std::span<const Told> reasons, std:
 
 }  // namespace
 
+bool begins(std::string_view command, std::string_view words) {
+  return command.starts_with(words) && (command.size() == words.size() || command[words.size()] == ' ');
+}
+
 std::string_view why_told(std::string_view command) {
-  const auto begins = [&](const Told& told) {
-    return command.starts_with(told.what) && (command.size() == told.what.size() || command[told.what.size()] == ' ');
-  };
-  const auto found = std::ranges::find_if(kCommands, begins);
+  const auto found = std::ranges::find_if(kCommands, [&](const Told& told) { return begins(command, told.what); });
   return found == std::end(kCommands) ? "" : found->why;
 }
 
-void tell_cluster(const std::vector<SeenFlag>& seen, Draft& draft) {
+void tell_cluster(const std::vector<ParsedFlag>& seen, Draft& draft) {
   draft.left_out("gcloud container clusters create", "systole render --on gke writes clusters and node pools");
   tell(seen, kOfCluster, "the cluster is the one that systole render --on gke makes", draft);
 }
 
-void tell_budget(const std::vector<SeenFlag>& seen, Draft& draft) {
+void tell_budget(const std::vector<ParsedFlag>& seen, const std::string& /*line*/, Draft& draft) {
   draft.left_out("gcloud billing budgets create", "a budget is an account's; systole runs shows what a run has cost");
   tell(seen, kOfBudget, "systole render --on gke tells the command of a budget of its own", draft);
 }

@@ -7,7 +7,7 @@
 namespace systole {
 namespace {
 
-constexpr std::size_t kMostText = 1 << 20;  // nobody pastes more
+constexpr std::size_t kMostText = 1 << 20;  // limit for pasted text
 
 }  // namespace
 

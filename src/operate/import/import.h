@@ -1,7 +1,7 @@
 #pragma once
-// Other launchers' lines and files as a workload: an sbatch script, a line of torchrun, srun, torchx or gcloud, a
-// manifest of Kubernetes. They are read, never run. What they say becomes a key, or is told with the reason why it does
-// not, or refuses the whole. Pure: no files but those that `beside` gives.
+// Converts other launchers' command lines and files to a workload: an sbatch script, a line of torchrun, srun, torchx
+// or gcloud, a Kubernetes manifest. They are parsed, never executed. Each part becomes a key, is reported with the
+// reason why not, or makes the import fail. Pure: reads no files but those from `beside`.
 
 #include <functional>
 #include <string>
@@ -14,8 +14,8 @@ namespace systole {
 
 struct ImportSource {
   std::string text;
-  std::string file;  // for messages
-  // A file that stands beside it, by name; without: there are none. Errors: not_found.
+  std::string file;  // name for messages
+  // Reads a file next to it, by name; if unset, there are none. Errors: not_found.
   std::function<Result<std::string>(const std::string& name)> beside = {};
 };
 
@@ -24,13 +24,13 @@ struct LeftOut {
 };
 
 struct Imported {
-  std::string yaml;  // a workload: each value with a comment that says where it comes from
+  std::string yaml;  // a workload; each value has a comment with its source
   std::vector<LeftOut> left_out;
-  std::string missing;         // what has to be said before something runs; empty: nothing
+  std::string missing;         // what must be added before it can run; empty: nothing
   std::vector<LeftOut> notes;  // what is carried over, and in which form
 };
 
-// Errors: invalid, unsupported: all at once, with a hint each.
+// Errors: invalid, unsupported: all at once, each with a hint.
 Result<Imported> import_job(const ImportSource& source);
 
 }  // namespace systole

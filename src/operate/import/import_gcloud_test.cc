@@ -1,4 +1,4 @@
-// Lines of gcloud: each flag is a key, or is told; lists in both of its spellings; and the command comes back.
+// gcloud lines: each flag becomes a key, or is reported; lists in both spellings; and the command can be recreated.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -7,6 +7,7 @@
 #include "operate/import/shell_words.h"
 #include "operate/import/testing/imported.h"
 #include "operate/render/testing/builtin_facts.h"
+#include "operate/targets/job_targets.h"
 
 namespace systole {
 namespace {
@@ -61,11 +62,15 @@ TEST(ImportGcloudJobs, say_labels_and_their_account_in_keys) {
   EXPECT_EQ(w.kubernetes.gcp_service_account, "trainer@my-lab-7.iam.gserviceaccount.com");
   EXPECT_NE(why(imported(line), "--network").find("gke.network"), std::string::npos);
   EXPECT_NE(why(imported(line), "--enable-web-access").find("no terminal"), std::string::npos);
-  const std::string other = job("--command=python3,t.py --service-account=1-compute@developer.gserviceaccount.com");
-  EXPECT_NE(why(imported(other), "--service-account").find("kubernetes.gcp_service_account"), std::string::npos);
+  for (const char* account : {"1-compute@developer.gserviceaccount.com", "Trainer@my-lab-7.iam.gserviceaccount.com",
+                              "-t@my-lab-7.iam.gserviceaccount.com", "t@a@my-lab-7.iam.gserviceaccount.com"}) {
+    const std::string other = job(std::string("--command=python3,t.py --service-account=") + account);
+    EXPECT_NE(why(imported(other), "--service-account").find("kubernetes.gcp_service_account"), std::string::npos)
+        << account;
+  }
 }
 
-// A file system that a line makes is a volume of the program beside it.
+// A file system created by a line becomes a volume of the program beside it.
 TEST(ImportGcloudFilestore, is_a_volume) {
   const auto line = [](const std::string& tier, const std::string& capacity) {
     return "gcloud filestore instances create torchrec-filestore --zone us-central1-a --tier " + tier +
@@ -92,11 +97,19 @@ TEST(ImportGcloudFilestore, is_a_volume) {
   EXPECT_NE(why(made, "--zone us-central1-a").find("gke.location"), std::string::npos);
   EXPECT_TRUE(tells(made, "--protocol"));
   EXPECT_TRUE(notes(made, "--file-share")) << "where it is mounted is a guess";
-  EXPECT_NE(refused(line("TAPE", "10TB")).find("no tier, name and capacity"), std::string::npos);
-  EXPECT_NE(refused(line("ZONAL", "much")).find("no tier, name and capacity"), std::string::npos);
+  const std::string share = "--file-share name=torchrec_data,capacity=";
+  const std::string capacity = ": the capacity is no whole number of GB or TB | --file-share=name=data,capacity=10TB\n";
+  const std::string tier = "--tier TAPE: no tier of Filestore's | --tier=ZONAL\n";
+  EXPECT_EQ(refused(line("TAPE", "10TB")), tier);
+  EXPECT_EQ(refused(line("ZONAL", "much")), share + "much" + capacity);
+  EXPECT_EQ(refused(line("ZONAL", "1.5TiB")), share + "1.5TiB" + capacity);
+  EXPECT_EQ(refused(line("TAPE", "1.5TiB")), tier + share + "1.5TiB" + capacity);
+  EXPECT_EQ(refused("gcloud filestore instances create f --tier=ZONAL --file-share=name=a-b,capacity=1TB"),
+            "--file-share=name=a-b,capacity=1TB: the name is no folder's: letters, digits and '_' | "
+            "--file-share=name=data,capacity=10TB\n");
 }
 
-// What a script mounts before the program starts, the workload mounts.
+// Mounts in the script, before the program, become the workload's.
 TEST(ImportMounts, are_volumes) {
   const Workload w = workload_of(
       "DATA=/data\nsudo mount -t nfs -o ro,nolock 10.0.0.2:/vol1 /mnt/filestore/\nmount server:/out /out\n"
@@ -114,7 +127,44 @@ TEST(ImportMounts, are_volumes) {
   EXPECT_NE(refused("mount server:/out /out"), "") << "it starts no program";
 }
 
-// Of lines that neither make machines nor start a program, each says which command or key does it here.
+// Options of mount may be anywhere in the line, and may also name what is mounted.
+TEST(ImportMounts, are_read_by_their_options) {
+  const auto mounted = [](const std::string& line) { return workload_of(line + "\npython3 train.py").volumes; };
+  for (const bool read_only : {false, true}) {
+    const std::map<std::string, VolumeSpec> volumes = {
+        {"/mnt/data", {.kind = VolumeSpec::Kind::nfs, .of = "10.0.0.2:/data", .read_only = read_only}}};
+    for (const char* line :
+         {"mount -t nfs 10.0.0.2:/data /mnt/data -o ", "mount -onolock, 10.0.0.2:/data /mnt/data -o ",
+          "mount --source 10.0.0.2:/data --target /mnt/data --options=",
+          "mount --target=/mnt/data --source=10.0.0.2:/data -t nfs4 -o nolock,",
+          "mount 10.0.0.2:/data --target /mnt/data/ -v -o "})
+      EXPECT_EQ(mounted(std::string(line) + (read_only ? "ro" : "rw")), volumes) << line;
+    EXPECT_EQ(mounted(std::string(read_only ? "mount -vr" : "mount -v") + " 10.0.0.2:/data /mnt/data"), volumes);
+  }
+  EXPECT_EQ(mounted("gcsfuse corpus /data --uid 1000").at("/data").of, "corpus");
+  for (const char* line : {"mount --bind /a:/b /mnt/c", "mount -B /a:/b /mnt/c", "mount -o ro,bind /a:/b /mnt/c"}) {
+    EXPECT_TRUE(mounted(line).empty()) << line;
+    EXPECT_NE(why(imported(std::string(line) + "\npython3 t.py"), line).find("a folder of one machine"),
+              std::string::npos)
+        << line;
+  }
+  EXPECT_NE(why(imported("mount -L data /data\npython3 t.py"), "mount -L").find("hyperdisk"), std::string::npos);
+  const Imported made = imported("gcsfuse --only-dir a --later=1 corpus /data\npython3 t.py");
+  EXPECT_NE(why(made, "--only-dir a").find("whole"), std::string::npos) << made.yaml;
+  EXPECT_TRUE(tells(made, "--later"));
+}
+
+TEST(ImportMounts, are_seen_behind_wrappers) {
+  for (const char* wrapper : {"time ", "nohup ", "timeout 60 ", "env A=b ", "ionice -c 3 env A=b ", "sudo ", "sudo -E ",
+                              "sudo -n -u root ", "sudo --user=root -- ", "sudo A=b ", "time sudo -g disk nice "}) {
+    const Workload w = workload_of(wrapper + std::string("mount 10.0.0.2:/d /mnt/d\npython3 train.py"));
+    EXPECT_EQ(w.volumes,
+              (std::map<std::string, VolumeSpec>{{"/mnt/d", {.kind = VolumeSpec::Kind::nfs, .of = "10.0.0.2:/d"}}}))
+        << wrapper;
+  }
+}
+
+// For each line that neither creates machines nor starts a program, a message names the equivalent command or key.
 TEST(ImportGcloudTold, each_command_has_a_reason_of_its_own) {
   for (const auto& [line, part] : std::vector<std::pair<std::string, std::string>>{
            {"gcloud auth login", "as whom gcloud speaks"},
@@ -131,11 +181,13 @@ TEST(ImportGcloudTold, each_command_has_a_reason_of_its_own) {
            {"gcloud ai custom-jobs describe 1 --region=us-central1", "systole why"},
            {"gcloud storage buckets create gs://b --location=us-central1 --uniform-bucket-level-access", "volumes"},
            {"gcloud storage cp ./output.txt gs://b/runs/", "copied by hand"},
+           {"gcloud compute instances create-with-container vm1 --container-image=r/i:1", "image names the container"},
+           {"gcloud container clusters create-auto c --region=us-central1", "systole render --on gke"},
            {"gcloud billing budgets list", "systole runs"}}) {
     const Imported made = imported(line + "\npython3 train.py");
     EXPECT_NE(why(made, line.substr(0, 30)).find(part), std::string::npos) << line << "\n" << made.yaml;
   }
-  // A flag that nobody knows, of a line that stays behind, is told too.
+  // An unknown flag of a line that is left out is reported, too.
   const Imported budget = imported("gcloud billing budgets create --budget-amount=9USD --later=1\npython3 train.py");
   EXPECT_NE(why(budget, "--budget-amount").find("objective.budget"), std::string::npos);
   EXPECT_TRUE(tells(budget, "--later"));
@@ -144,7 +196,7 @@ TEST(ImportGcloudTold, each_command_has_a_reason_of_its_own) {
   EXPECT_TRUE(tells(cluster, "--enable-x"));
 }
 
-// A command's words without order: flags and their values.
+// A command's words, unordered: flags and their values.
 std::multiset<std::string> flags_of(const std::string& text) {
   std::multiset<std::string> flags;
   for (const ShellCommand& command : read_shell(text, "f").value()) {
@@ -160,7 +212,8 @@ std::multiset<std::string> flags_of(const std::string& text) {
 }
 
 Result<Rendered> rendered(const Workload& w) {
-  return render({.target = RenderTarget::gcloud, .workload = w, .facts = builtin_facts(), .place = "rendered"});
+  return render(
+      {.target = find_job_target_row("gcloud"), .workload = w, .facts = builtin_facts(), .place = "rendered"});
 }
 
 const std::vector<std::string> kMakers = {
@@ -206,7 +259,11 @@ const std::vector<std::string> kMakers = {
     "gcloud compute instances create n --zone=us-central1-a --machine-type=n1-standard-8 "
     "--accelerator=type=nvidia-tesla-t4,count=2 --image-family=common-cu124 "
     "--image-project=deeplearning-platform-release --boot-disk-size=100GB --boot-disk-type=pd-ssd "
-    "--create-disk=name=d,size=200GB --disk=name=old --network=default --subnet=s --no-address --preemptible"};
+    "--create-disk=name=d,size=200GB --disk=name=old --network=default --subnet=s --no-address --preemptible",
+    "gcloud compute instances create k --zone=us-central1-a --machine-type=a2-highgpu-1g --no-boot-disk-auto-delete "
+    "--no-restart-on-failure --no-shielded-secure-boot --no-scopes --no-service-account",
+    "gcloud container node-pools create p --cluster=c --zone=us-central1-a --machine-type=a2-highgpu-8g --num-nodes=2 "
+    "--no-enable-autoscaling --no-enable-autorepair --no-enable-autoupgrade"};
 
 TEST(ImportGcloudMachines, come_back_as_the_command_that_was_pasted) {
   for (const std::string& line : kMakers) {
@@ -243,7 +300,7 @@ TEST(ImportGcloudMachines, are_said_in_keys) {
   EXPECT_EQ(workload_of(kMakers[7]).resources.provisioning, Provisioning::spot) << "preemptible is spot's old name";
   EXPECT_EQ(workload_of(kMakers[10]).resources.accelerators, "t4:6");
   EXPECT_EQ(workload_of(kMakers[11]).resources.reservation, "mine");
-  // With a program they are the machines that it runs on.
+  // Combined with a program, they are its machines.
   const Workload both = workload_of(kMakers[7] + "\ntorchrun --nnodes=2 --nproc-per-node=8 train.py");
   EXPECT_EQ(both.kind, Workload::Kind::train);
   EXPECT_EQ(both.resources.accelerators, "a2-highgpu-8g:2");
@@ -254,6 +311,63 @@ TEST(ImportGcloudMachines, are_said_in_keys) {
             std::string::npos);
 }
 
+// --no-X is accepted only for an --X without a value.
+TEST(ImportGcloudMachines, flags_are_negated) {
+  const std::string line = "gcloud compute instances create vm --zone=us-central1-a --machine-type=a2-highgpu-1g ";
+  EXPECT_NE(why(imported(line + "--no-user-output-enabled"), "--no-user-output-enabled").find("gcloud shows things"),
+            std::string::npos);
+  const Workload w = workload_of(line + "--preemptible --no-preemptible");
+  EXPECT_NE(w.resources.provisioning, Provisioning::spot) << "the last one counts";
+  EXPECT_TRUE(w.gcloud.options.contains("no-preemptible"));
+  for (const char* flag : {"--no-machine-type", "--no-spot=1", "--no-such"})
+    EXPECT_NE(refused(line + flag).find("gcloud has no such flag"), std::string::npos) << flag;
+  EXPECT_NE(refused("srun --no-contiguous python3 a.py").find("srun has no such flag"), std::string::npos);
+}
+
+TEST(ImportGcloudMachines, of_several_names_are_refused_once) {
+  EXPECT_EQ(refused("gcloud compute instances create a b --zone=us-central1-a"),
+            "gcloud compute instances create: it makes several; a workload says one | paste the line with one name\n");
+}
+
+// gcloud's global flags may also precede the command.
+TEST(ImportGcloudMachines, are_seen_behind_flags) {
+  const std::string rest = " compute instances create vm --zone=us-central1-a --machine-type=a2-highgpu-4g";
+  for (const char* begin : {"gcloud --project=my-lab-7", "gcloud --project my-lab-7 --quiet beta",
+                            "P=my-lab-7\ngcloud --verbosity=error --project \"$P\" -q alpha"}) {
+    const Workload w = workload_of(begin + rest);
+    EXPECT_EQ(w.gcloud.create, GcloudSpec::Create::instances) << begin;
+    EXPECT_EQ(w.gcloud.name, "vm") << begin;
+    EXPECT_EQ(w.gcloud.project, "my-lab-7") << begin;
+  }
+  const Imported beside = imported(
+      "gcloud container clusters create c --zone=z --machine-type=e2-standard-4\n"
+      "gcloud --quiet container node-pools create p --cluster=c --zone=z "
+      "--machine-type=a2-highgpu-8g --num-nodes=2");
+  EXPECT_TRUE(tells(beside, "gcloud container clusters create")) << beside.yaml;
+  const Imported told = imported("gcloud --quiet services enable a.googleapis.com\npython3 t.py");
+  EXPECT_NE(why(told, "gcloud --quiet services").find("cluster.sh"), std::string::npos) << told.yaml;
+  EXPECT_EQ(told.left_out.size(), 1U) << "the flag goes with its line";
+}
+
+// Wrappers before gcloud are not part of its line, and neither is a variable that names it.
+TEST(ImportGcloudMachines, are_seen_behind_wrappers) {
+  const std::string flags = " compute instances create vm --zone=us-central1-a --machine-type=a2-highgpu-4g";
+  for (const char* begin : {"time gcloud", "nohup gcloud", "timeout 60 gcloud", "env A=b gcloud", "G=gcloud\n$G"}) {
+    const Workload w = workload_of(begin + flags + "\npython3 train.py");
+    EXPECT_EQ(w.gcloud.name, "vm") << begin;
+    EXPECT_EQ(w.gcloud.machine, "a2-highgpu-4g") << begin;
+  }
+  const std::string cluster = "gcloud container clusters create c --zone=z --machine-type=e2-standard-4\ntime ";
+  const Imported beside = imported(cluster + kMakers[7]);
+  EXPECT_TRUE(tells(beside, "gcloud container clusters create")) << beside.yaml;
+}
+
+TEST(ImportSbatch, is_seen_behind_wrappers) {
+  const Workload w = workload_of("time sbatch -N2 --wrap='srun python3 train.py'");
+  EXPECT_EQ(w.resources.nodes, (CountRange{2, 2}));
+  EXPECT_EQ(w.command, (Words{"python3", "train.py"}));
+}
+
 TEST(ImportGcloudMachines, are_refused_where_resources_say_others) {
   Workload w = workload_of(kMakers[0]);
   w.resources.accelerators = "h100:8";
@@ -261,7 +375,7 @@ TEST(ImportGcloudMachines, are_refused_where_resources_say_others) {
   ASSERT_FALSE(other.ok());
   EXPECT_EQ(other.error().message, "the command makes a2-highgpu-4g:1, and resources.accelerators says h100:8");
   const Result<Rendered> slurm =
-      render({.target = RenderTarget::slurm, .workload = w, .facts = builtin_facts(), .place = "rendered"});
+      render({.target = find_job_target_row("slurm"), .workload = w, .facts = builtin_facts(), .place = "rendered"});
   ASSERT_FALSE(slurm.ok());
   EXPECT_NE(slurm.error().message.find("nothing runs on them"), std::string::npos);
   const Result<Workload> both = read_workload(

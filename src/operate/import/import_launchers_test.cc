@@ -1,4 +1,4 @@
-// Launchers behind whatever stands in front of them: found, or refused by name, never taken for the program.
+// Launchers after other words: found, or refused by name, never taken for the program.
 #include <gtest/gtest.h>
 
 #include "operate/import/testing/imported.h"
@@ -72,7 +72,7 @@ TEST(ImportLaunchers, are_found_in_scripts_of_a_shell) {
   }
   EXPECT_EQ(workload_of(std::string("bash -lc '") + kRun + "'").command,
             (Words{"bash", "-lc", "exec python3 -u train.py --lr 1"}));
-  // One that does not read is kept, unless it starts ranks itself.
+  // An unparsable script is kept, unless it starts ranks itself.
   EXPECT_EQ(workload_of("bash -c 'for i in 1 2; do echo $i; done'").command,
             (Words{"bash", "-c", "for i in 1 2; do echo $i; done"}));
   for (const char* script : {"if true; then torchrun --nproc-per-node=8 a.py; fi", "while true; do srun a; done",
@@ -158,6 +158,9 @@ TEST(ImportLaunchers, are_refused_by_name) {
            {"my-profiler -o x python3 -m torch.distributed.run a.py", "torch.distributed.run"},
            {"my-profiler accelerate launch a.py", "accelerate"},
            {"sudo torchrun a.py", "sudo"},
+           {"sudo -E -u root A=b torchrun a.py", "sudo: ranks run as whoever submits them"},
+           {"srun sudo -n python3 a.py", "sudo: ranks run as whoever submits them"},
+           {"nohup sudo bash -c 'torchrun a.py'", "sudo: ranks run as whoever submits them"},
            {"ssh host torchrun a.py", "ssh"},
            {"xargs -n 1 torchrun a.py", "xargs"},
            {"env -i torchrun a.py", "env -i"},
@@ -166,7 +169,14 @@ TEST(ImportLaunchers, are_refused_by_name) {
   }
 }
 
-// The dash of a word processor is none, and a no-break space is no space.
+// Commands run by sudo before the program are reported like those without sudo.
+TEST(ImportLaunchers, others_behind_sudo_are_told) {
+  const Imported made = imported("sudo apt-get install -y git\nsudo -H pip install torch\npython3 train.py");
+  EXPECT_NE(why(made, "sudo apt-get install").find("systole render --on docker"), std::string::npos) << made.yaml;
+  EXPECT_NE(why(made, "sudo -H pip install").find("systole render --on docker"), std::string::npos) << made.yaml;
+}
+
+// A word processor's dash is not '-', and a no-break space is not a space.
 TEST(ImportLaunchers, flags_that_only_look_like_flags_are_refused) {
   for (const char* line : {"torchrun \xe2\x80\x93\xe2\x80\x93nproc-per-node=8 train.py",
                            "torchrun \xe2\x80\x94nproc-per-node=8 train.py", "srun \xe2\x88\x92n 4 python3 a.py"})

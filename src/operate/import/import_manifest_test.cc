@@ -1,7 +1,6 @@
-// Manifests of Kubernetes as workloads; and what Systole rendered, as the workload that it was rendered from.
+// Kubernetes manifests as workloads; and rendered files, as the workloads that they were rendered from.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -160,7 +159,7 @@ TEST(ImportManifest, refuses_what_is_no_job) {
             std::string::npos);
 }
 
-// A job of one container, whose other fields are `more`.
+// A job of one container; `more` has the container's other fields.
 std::string job_with(const std::string& container, const std::string& spec = "") {
   return "apiVersion: batch/v1\nkind: Job\nmetadata: { name: a }\nspec: { " + spec +
          "template: { spec: { containers: [{ name: a, image: r/i:1, " + container + " }] } } }\n";
@@ -174,14 +173,14 @@ TEST(ImportManifest, puts_in_variables_as_kubernetes_does) {
       w.env,
       (std::map<std::string, std::string>{
           {"BASE", "/mnt"}, {"OUT", "/mnt/out"}, {"LIT", "$(BASE)"}, {"DEEP", "/mnt/out//mnt$"}, {"TWICE", "$/mnt"}}));
-  // One that comes later, or that nobody has, stays as it stands, and is told.
+  // A variable that is defined later, or not at all, stays as written, and is reported.
   const Imported later = imported(job_with("command: [a], env: [{name: X, value: $(Y)}, {name: Y, value: '1'}]"));
   EXPECT_EQ(read_workload(later.yaml, "f").value().env.at("X"), "$(Y)");
   EXPECT_NE(why(later, "env.0 X").find("$(Y) stays as it stands"), std::string::npos);
   const Imported secret = imported(job_with(
       "command: [a], env: [{name: T, valueFrom: {secretKeyRef: {name: s, key: k}}}, {name: URL, value: 'x:$(T)'}]"));
   EXPECT_NE(why(secret, "env.1 URL").find("$(T) in it is known only where it runs"), std::string::npos);
-  // In the command: texts are put in, others by a shell; a command of the shell's stays one.
+  // In the command: known texts are substituted, others by a shell; a shell command stays one.
   EXPECT_EQ(workload_of(job_with("command: [python3, t.py, $(A)/x], env: [{name: A, value: /a}]")).command,
             (Words{"python3", "t.py", "/a/x"}));
   EXPECT_EQ(workload_of(job_with("command: [torchrun, --nproc-per-node=$(N), t.py], env: [{name: N, value: '4'}]"))
@@ -267,7 +266,7 @@ TEST(ImportManifest, texts_stay_texts) {
     const Node job = Node::map(
         {{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", Node::map({{"name", "a"}})}, {"spec", spec}});
     const Workload w = workload_of(to_yaml(job));
-    // $$ is how a manifest says one dollar.
+    // $$ is a literal dollar in a manifest.
     EXPECT_EQ(w.env.at("X"), text == "$$" ? "$" : text == "$$(SECRET)" ? "$(SECRET)" : text);
     ASSERT_GE(w.command.size(), 3u);
     if (text != "$(SECRET)" && text.find("$$") == text.npos) { EXPECT_EQ(w.command, (Words{"python3", "a.py", text})); }
@@ -275,7 +274,7 @@ TEST(ImportManifest, texts_stay_texts) {
   }
 }
 
-// Each rendered example whose format is one of those that are imported.
+// Every rendered example in a format that can be imported.
 TEST(ImportRendered, gives_back_what_it_was_rendered_from) {
   int seen = 0;
   for (const auto& entry : std::filesystem::directory_iterator(kRendered)) {
@@ -306,7 +305,7 @@ TEST(ImportRendered, gives_back_what_it_was_rendered_from) {
   EXPECT_GE(seen, 6);
 }
 
-// The same of a manifest: what one of its fields says of one key.
+// The same for a manifest: edits of fields that correspond to one key.
 TEST(ImportRendered, takes_what_was_edited_in_a_manifest) {
   std::string text = read_text_file(kRendered + "/kubernetes-program/job.yaml").value();
   const std::size_t job = text.find("kind: Job\n");
@@ -330,7 +329,7 @@ TEST(ImportRendered, takes_what_was_edited_in_a_manifest) {
   EXPECT_NE(why(made, "other changes of the manifest"), "");
 }
 
-// What the files themselves say wins over the workload beside them: somebody may have edited them.
+// The files win over the workload beside them: they may have been edited.
 TEST(ImportRendered, takes_resources_from_the_script) {
   const std::string folder = kRendered + "/slurm-program/";
   std::string script = read_text_file(folder + "job.sbatch").value();

@@ -1,4 +1,4 @@
-// Spellings that sbatch takes, and what becomes of each; lines that it refuses.
+// Spellings that sbatch accepts, and their results; lines that it refuses.
 #include <gtest/gtest.h>
 
 #include "operate/import/testing/imported.h"
@@ -77,7 +77,7 @@ TEST(ImportSlurm, takes_unique_beginnings_of_long_options) {
   EXPECT_NE(refused(script("--nodez=2")).find("no such flag"), std::string::npos);
 }
 
-// As sbatch, which refuses the line: nothing of it is passed over.
+// Refuses lines that sbatch refuses: nothing is silently ignored.
 TEST(ImportSlurm, refuses_lines_that_sbatch_refuses) {
   const std::string text =
       "#!/bin/bash\n#SBATCH \xe2\x80\x93\xe2\x80\x93mem=180GB\n#SBATCH\xc2\xa0--nodes=2\n"
@@ -95,7 +95,7 @@ TEST(ImportSlurm, refuses_lines_that_sbatch_refuses) {
   EXPECT_EQ(workload_of(script("--time 60 # an hour")).resources.longest, Seconds(3600.0));
 }
 
-// Counts in all say how many nodes there are only beside counts of a node.
+// Total counts determine the number of nodes only together with counts per node.
 TEST(ImportSlurm, tells_how_many_nodes_nobody_said) {
   const Imported many = imported(script("-n 384 --gpus-per-node=8"));
   EXPECT_NE(why(many, "-n 384").find("on how many nodes is not said"), std::string::npos) << many.yaml;
@@ -111,7 +111,7 @@ TEST(ImportSlurm, tells_how_many_nodes_nobody_said) {
   EXPECT_NE(refused(script("-n 10 --ntasks-per-node=8")).find("not as many on each node"), std::string::npos);
 }
 
-// Products of what somebody pasted are no numbers of a machine.
+// Products of pasted counts may overflow.
 TEST(ImportSlurm, takes_no_count_beyond_what_a_number_holds) {
   const std::string most = "1000000000";
   for (const std::string& options :

@@ -1,4 +1,4 @@
-// Scripts and lines of other launchers as workloads: what they say, what is told, what is refused.
+// Scripts and lines of other launchers as workloads: keys, reports, refusals.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ TEST(ImportTorchx, takes_a_whole_line) {
   EXPECT_EQ(w.resources.memory, Bytes(1'300'000'000'000));
   EXPECT_EQ(w.kubernetes.name_space, "research");
   EXPECT_EQ(w.name, "train_dlrm");
-  // The program's own flags stay its words.
+  // The program's own flags stay its arguments.
   EXPECT_EQ(w.command, (Words{"python3", "-u", "train_dlrm.py", "--num_embeddings_per_feature", "40000000,39060",
                               "--embedding_dim", "128", "--dense_arch_layer_sizes", "512,256,128",
                               "--over_arch_layer_sizes", "1024,1", "--batch_size", "2048", "--learning_rate", "1.0",
@@ -77,6 +77,19 @@ TEST(ImportTorchx, mounts_are_volumes) {
   EXPECT_NE(why(imported(line), "priority_class=high").find("kubernetes.priority"), std::string::npos);
   EXPECT_NE(
       refused("torchx run dist.ddp -j 1x1 --mounts type=volume,dst=/data --script t.py").find("no mount of torchx"),
+      std::string::npos);
+}
+
+// Slurm's unit.
+TEST(ImportTorchx, time_of_slurm_is_the_longest) {
+  for (const auto& [time, seconds] : {std::pair("1:00:00", 3600.0), std::pair("90", 5400.0), std::pair("2-12", 216e3)})
+    EXPECT_EQ(
+        workload_of(fmt::format("torchx run -s slurm -cfg partition=p,time={} dist.ddp -j 1x1 --script t.py", time))
+            .resources.longest,
+        Seconds(seconds))
+        << time;
+  EXPECT_NE(
+      why(imported("torchx run -cfg time=UNLIMITED dist.ddp -j 1x1 --script t.py"), "time=UNLIMITED").find("no limit"),
       std::string::npos);
 }
 
@@ -176,7 +189,7 @@ TEST(ImportSbatch, counts_in_all_of_slurms_terms) {
   EXPECT_NE(refused("echo hi").find("nothing of it starts a program"), std::string::npos);
 }
 
-// Every option that Slurm has is a key, is told, or is refused; none is passed over.
+// Every Slurm option becomes a key, is reported, or is refused; none is ignored.
 TEST(ImportSbatch, knows_every_option_of_slurms) {
   const Node tables =
       parse_json(read_text_file(kSource + "/data/schemas/slurm-sbatch-options.json").value(), "f").value();
@@ -196,7 +209,7 @@ TEST(ImportSbatch, knows_every_option_of_slurms) {
   EXPECT_GT(seen, 220);
 }
 
-// The lines in which people were told of these flags: each flag of a line is a key, a word of the program, or told.
+// Published lines with these flags: each flag becomes a key, an argument of the program, or is reported.
 TEST(ImportGcloud, knows_every_flag_of_the_lines_that_people_paste) {
   struct Pasted {
     const char* line;
@@ -233,7 +246,7 @@ TEST(ImportGcloud, knows_every_flag_of_the_lines_that_people_paste) {
         "\npython3 /home/user/train.py --restore_from=/tmp/checkpoint --port=6006 --logdir=/tmp/b\n";
     const Imported made = imported(text);
     for (const char* flag : pasted.told) {
-      // Behind a key, or with the reason why there is none.
+      // In the comment of a key, or with the reason why there is none.
       const bool key = std::regex_search(made.yaml, std::regex("\n[^#\n]+# [^\n]*" + std::string(flag)));
       EXPECT_NE(key, tells(made, flag)) << flag << " of\n" << made.yaml;
     }
@@ -274,7 +287,7 @@ TEST(ImportVariables, of_the_agents_are_left_out) {
             "N=4\nexec python3 -u train.py --n \"$N\"");
 }
 
-// Whatever stands in a word, it is that word of the command and nothing else of the workload.
+// Any text in a word stays that word of the command, and affects nothing else in the workload.
 TEST(ImportHostile, words_stay_words) {
   for (const std::string& text : hostile_texts()) {
     const Workload w =
@@ -282,7 +295,7 @@ TEST(ImportHostile, words_stay_words) {
     EXPECT_EQ(w.command, (Words{"python3", "-u", "train.py", text}));
     EXPECT_EQ(w.env.at("X"), text);
     EXPECT_EQ(w.resources.ranks_per_node, 2);
-    // In a flag that is told, it stands in a comment.
+    // In a flag that is reported, it is within a comment.
     const Workload told = workload_of("torchrun --rdzv-id " + shell_word(text) + " train.py");
     EXPECT_EQ(told.command, (Words{"python3", "-u", "train.py"})) << text;
     EXPECT_TRUE(told.env.empty());

@@ -13,7 +13,7 @@ namespace {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// Where the program stands behind python's own options: at "-m", or at a file.
+// Index of the program after Python's own options: at "-m", or at a file.
 std::size_t behind_python(std::span<const ShellWord> words) {
   std::size_t at = 1;
   while (at < words.size() && words[at].text.starts_with('-') && words[at].text != "-m" && words[at].text != "-c")
@@ -65,7 +65,6 @@ constexpr Starter kOthers[] = {
     {"podman-hpc", kContained},
     {"shifter", kContained},
     {"enroot", kContained},
-    {"sudo", "ranks run as whoever submits them"},
     {"ssh", "the agent starts ranks on all nodes: ssh.hosts"},
     {"pdsh", "the agent starts ranks on all nodes: ssh.hosts"},
     {"clush", "the agent starts ranks on all nodes: ssh.hosts"},
@@ -75,7 +74,7 @@ constexpr Starter kOthers[] = {
     {"screen", "ranks have no terminal"},
 };
 
-// Launchers that are modules of python.
+// Launchers that are Python modules.
 constexpr std::string_view kModules[] = {"accelerate",
                                          "accelerate.commands.launch",
                                          "deepspeed",
@@ -97,19 +96,19 @@ void refuse(const std::string& name, std::string_view why, Draft& draft) {
                           "LOCAL_RANK, WORLD_SIZE and MASTER_ADDR in its environment"));
 }
 
-// Names that nothing but a launcher has.
+// Names that only launchers have.
 bool is_plainly_launcher(std::string_view name) {
   constexpr std::string_view kNames[] = {"torchrun", "srun",    "mpirun", "mpiexec", "horovodrun",
                                          "torchx",   "orterun", "jsrun",  "aprun",   "accelerate-launch"};
   return std::ranges::find(kNames, name) != std::end(kNames) || is_torch_module(name);
 }
 
-// A launcher among the words of a program that is not known to start any: then it most likely does.
+// A launcher among the words of an unknown program, which probably starts it.
 std::string launcher_among(std::span<const ShellWord> words) {
   const bool python = is_python(program_name(words[0]));
   for (std::size_t w = 1; w < words.size(); ++w) {
     const std::string name = program_name(words[w]);
-    if (python && name.ends_with(".py")) return "";  // what follows is the script's own
+    if (python && name.ends_with(".py")) return "";  // the following words are the script's own
     const bool accelerate = name == "accelerate" && w + 1 < words.size() && words[w + 1].text == "launch";
     const bool said_of_it = words[w - 1].text.find("launcher") != std::string::npos;  // --launcher torchrun
     if (!said_of_it && (accelerate || is_plainly_launcher(name))) return name;
@@ -123,8 +122,8 @@ std::string spelt(std::span<const ShellWord> words) {
   return text;
 }
 
-// The flag by which a program is told what to begin from: its place becomes resume.from, which each rank has in its
-// environment, and the word names that. False: there is none, or only a shell knows the place.
+// The flag that tells a program where to restore from: its path becomes resume.from, which each rank has in its
+// environment, and the word refers to that variable. False: no such flag, or only a shell knows the path.
 bool take_restore_from(std::vector<ShellWord>& words, Draft& draft) {
   for (std::size_t w = 1; w < words.size(); ++w) {
     const std::string text = words[w].text, flag = text.substr(0, text.find('='));
@@ -194,7 +193,7 @@ void set_command(std::vector<ShellWord> words, Setup setup, const std::string& f
   const bool expands = std::ranges::any_of(words, [&](const ShellWord& word) {
     return word.expands && !(restores && word.raw.find(kResumeFrom) != std::string::npos);
   });
-  // A plain variable matters only to words that a shell expands.
+  // A plain variable matters only to words that are expanded.
   if (!expands)
     std::erase_if(setup.lines, [&](const std::string& line) {
       const std::size_t equals = line.find('=');
@@ -229,7 +228,7 @@ void read_srun(std::span<const ShellWord> words, const Setup& setup, Draft& draf
 
 namespace {
 
-// `bash -c SCRIPT`: as a script of its own where it reads as one. Else each rank runs it as it stands, unless it starts
+// `bash -c SCRIPT`: imported as a script if it can be parsed. Otherwise each rank runs it unchanged, unless it starts
 // ranks itself.
 void read_script_word(const Unwrapped& u, const Setup& setup, Draft& draft) {
   Draft trial = draft;
@@ -247,7 +246,7 @@ void read_script_word(const Unwrapped& u, const Setup& setup, Draft& draft) {
   for (std::size_t e = draft.num_errors(); e < trial.errors().size(); ++e) draft.wrong(trial.errors()[e]);
 }
 
-// The words that a variable of the script's stands for, in the place of the program's name.
+// The words of a script variable used as the program's name.
 std::vector<ShellWord> named_program(std::span<const ShellWord> words, const Draft& draft) {
   std::vector<ShellWord> all(words.begin(), words.end());
   for (int depth = 0; depth < 8 && !all.empty(); ++depth) {
@@ -272,6 +271,7 @@ void read_program(std::span<const ShellWord> named, const Setup& outer, Draft& d
   setup.login = setup.login || u.login;
   setup.wrappers.insert(setup.wrappers.end(), u.kept.begin(), u.kept.end());
   for (const LeftOut& gone : u.gone) draft.left_out(gone.what, gone.why);
+  if (u.sudo) return refuse("sudo", "ranks run as whoever submits them", draft);
   if (u.bare) return refuse("env -i", "it takes away what the agent tells ranks", draft);
   for (const auto& [name, value] : u.variables) {
     const std::string line = "export " + name + "=" + value.raw;

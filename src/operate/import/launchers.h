@@ -1,5 +1,5 @@
 #pragma once
-// Programs that start programs, each from the words behind its name.
+// Programs that start programs, each parsed from the words after its name.
 
 #include <span>
 #include <string>
@@ -10,36 +10,36 @@
 
 namespace systole {
 
-// What comes in front of the program, once a rank.
+// What precedes the program, once per rank.
 struct Setup {
-  std::vector<std::string> lines;   // of shell
-  std::vector<ShellWord> wrappers;  // "uv run", in front of its words
-  bool login = false;               // in a shell that reads the profile
-  int depth = 0;                    // of programs and scripts that name each other
+  std::vector<std::string> lines;   // shell code
+  std::vector<ShellWord> wrappers;  // "uv run", before its words
+  bool login = false;               // in a login shell
+  int depth = 0;                    // nesting of programs and scripts
 };
 
-// The program that ranks run, where it is one: whoever starts others is asked what they are, others are taken as they
-// stand. Notes what cannot be.
+// Reads the program that ranks run. Launchers are parsed; other programs are taken unchanged. Notes what is
+// unsupported.
 void read_program(std::span<const ShellWord> words, const Setup& setup, Draft& draft);
-// Whether a program of this name (program_name) starts one, so that its line is the workload's.
+// Whether a program of this name (program_name) starts another one, so that its line defines the workload.
 bool is_launcher(const std::string& name);
 bool is_python(const std::string& name);
-// The launcher that a script names; empty: none that is known.
+// The launcher named in a script; empty: no known one.
 std::string launcher_in(std::string_view script);
-// Whether the words are torchrun's, by name or as a module of python's.
+// Whether the words are torchrun's, by name or as a Python module.
 bool is_torchrun(std::span<const ShellWord> words);
 
-void read_torchrun(std::span<const ShellWord> words, const Setup& setup, Draft& draft);  // behind `torchrun`
+void read_torchrun(std::span<const ShellWord> words, const Setup& setup, Draft& draft);  // the words after `torchrun`
 void read_srun(std::span<const ShellWord> words, const Setup& setup, Draft& draft);
 void read_torchx(std::span<const ShellWord> words, Draft& draft);
-// `alone`: nothing else of the script starts a program or makes machines.
+// `alone`: nothing else in the script starts a program or creates machines.
 void read_gcloud(std::span<const ShellWord> words, bool alone, Draft& draft);
-// Whether a line of gcloud's makes the machines of a job.
+// Whether a gcloud line creates a job's machines.
 bool makes_machines(std::span<const ShellWord> words);
 
-// The words as the workload's command. Where a shell would expand some, it does so where they run.
+// Sets the words as the workload's command. Words with shell expansions are expanded at run time.
 void set_command(std::vector<ShellWord> words, Setup setup, const std::string& from, Draft& draft);
-// A word that says `text` and nothing else.
+// A word without expansions.
 ShellWord plain_word(std::string_view text);
 
 }  // namespace systole

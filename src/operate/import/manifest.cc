@@ -18,7 +18,7 @@ constexpr std::string_view kOwn = "render writes its own", kAdd =
                                                                "render writes";
 constexpr std::string_view kProbes = "the agent sees a rank that ends or hangs: ranks.patience",
                            kPlace = "where nodes stand: kubernetes.selector says it by their labels";
-// Of fields that are not taken, by what stands in their path; the first that fits counts.
+// Reasons for unsupported fields, by a part of their path; the first match counts.
 constexpr Reason kReasons[] = {
     {"status", "the server writes it"},
     {"metadata.uid", "the server writes it"},
@@ -91,7 +91,7 @@ constexpr Reason kReasons[] = {
     {"elasticPolicy", "the agent starts ranks again by itself"},
 };
 
-// A container of which nothing was taken: a pod here has one.
+// Whether it is a container that was left out entirely: a pod here has one.
 bool is_container(std::string_view path) {
   const std::size_t dot = path.rfind('.');
   return dot != path.npos && path.substr(0, dot).ends_with(".containers");
@@ -122,7 +122,7 @@ class ManifestReader {
     const FlagValue value{fields.text(path), path};
     return value.text.empty() ? std::nullopt : count_of(draft_, value, least, most);
   }
-  // As often as int32 says; a workload says up to kMostRetries.
+  // int32 in Kubernetes; a workload has up to kMostRetries.
   std::optional<std::int64_t> often(TakenFields& fields, const std::string& path) {
     return number(fields, path, 0, std::numeric_limits<std::int32_t>::max());
   }
@@ -131,7 +131,7 @@ class ManifestReader {
     draft_.set("ranks.retries", std::min(retries, kMostRetries), path);
   }
   void nodes(std::int64_t least, std::int64_t most, const std::string& from) {
-    if (least >= 1 && most >= least) draft_.ask(&AskedResources::nodes, CountRange{least, most}, from);
+    if (least >= 1 && most >= least) draft_.ask(&RequestedResources::nodes, CountRange{least, most}, from);
   }
 
   static constexpr std::int64_t kMostRetries = 1000;
@@ -139,7 +139,7 @@ class ManifestReader {
   Draft& draft_;
 };
 
-// The text without the spaces that every line begins with, as pasted out of a page.
+// Removes the indentation common to all lines, as in text pasted from a page.
 std::string without_margin(std::string_view text) {
   std::size_t margin = text.npos;
   const auto each_line = [&](auto&& line_is) {
@@ -156,18 +156,18 @@ std::string without_margin(std::string_view text) {
   return all;
 }
 
-// A line of '---' separates; one inside of a text is indented.
+// A line '---' separates documents; within a text it is indented.
 std::vector<Node> ManifestReader::documents() {
   std::vector<Node> all;
   const std::string text = without_margin(source_.text);
   std::string now;
   int lines = 0, began = 0;
   const auto end = [&] {
-    // Empty lines in front keep places true.
+    // Empty lines before it preserve line numbers.
     const bool json = now.find_first_not_of(" \t\r\n") == now.find('{') && now.find('{') != now.npos;
     now.insert(0, static_cast<std::size_t>(began), '\n');
     Result<Node> read = json ? parse_json(now, source_.file) : parse_yaml(now, source_.file);
-    if (json && !read.ok())  // a map of YAML in braces
+    if (json && !read.ok())  // a YAML map in braces
       if (Result<Node> yaml = parse_yaml(now, source_.file); yaml.ok()) read = std::move(yaml);
     if (!read.ok()) {
       draft_.wrong(read.error());
@@ -217,7 +217,7 @@ void ManifestReader::metadata(TakenFields& fields, const std::string& at) {
   }
 }
 
-// Of all nodes together there; a node here.
+// Kubernetes counts for all nodes together, a workload per node.
 void ManifestReader::retries(TakenFields& fields, const std::string& path, std::int64_t nodes) {
   const auto limit = often(fields, path);
   if (!limit) return;
@@ -232,7 +232,7 @@ void ManifestReader::pod_template(TakenFields& fields, const std::string& at) {
   read_pod(fields, at + ".spec", draft_);
 }
 
-// Returns its pods.
+// Returns its number of pods.
 std::int64_t ManifestReader::job_spec(TakenFields& fields, const std::string& at) {
   const auto completions = number(fields, at + ".completions", 1), parallelism = number(fields, at + ".parallelism", 0);
   const std::int64_t pods = completions.value_or(parallelism.value_or(1));
@@ -310,7 +310,7 @@ void ManifestReader::read_pytorchjob(TakenFields& fields) {
     draft_.set("resources.longest", fmt::format("{}s", *longest), "spec.runPolicy.activeDeadlineSeconds");
   if (const std::string ranks = fields.text("spec.nprocPerNode"); !ranks.empty() && ranks != "auto" && ranks != "gpu")
     if (const auto n = count_of(draft_, {ranks, "spec.nprocPerNode"}))
-      draft_.ask(&AskedResources::launched_per_node, *n, "spec.nprocPerNode");
+      draft_.ask(&RequestedResources::launched_per_node, *n, "spec.nprocPerNode");
   pod_template(fields, specs + role + ".template");
 }
 
@@ -319,7 +319,7 @@ void ManifestReader::read() {
   if (read_rendered(objects, draft_)) return;
   const Node* job = nullptr;
   for (const Node& object : objects) {
-    const std::string kind = text_at(object, "kind");
+    const std::string kind = object.text_at("kind");
     constexpr std::string_view kJobs[] = {"Job", "JobSet", "PyTorchJob"};
     constexpr std::string_view kOthers[] = {"Pod",    "Deployment", "StatefulSet", "JAXJob",  "TrainJob",
                                             "MPIJob", "TFJob",      "RayJob",      "CronJob", "LeaderWorkerSet"};
@@ -346,14 +346,14 @@ void ManifestReader::read() {
   }
   TakenFields fields(*job);
   for (const char* field : {"apiVersion", "kind"}) fields.take(field);
-  const std::string kind = text_at(*job, "kind");
+  const std::string kind = job->text_at("kind");
   if (kind == "Job") read_job(fields);
   if (kind == "JobSet") read_jobset(fields);
   if (kind == "PyTorchJob") read_pytorchjob(fields);
   for (const std::string& path : fields.rest()) draft_.left_out(path, std::string(reason_of(path)));
 }
 
-// Whether `key` stands in it as one of a map: plain or in quotes, after spaces, '-', '{' or ','.
+// Whether `key` occurs as a map key: plain or quoted, after spaces, '-', '{' or ','.
 bool has_key(std::string_view text, std::string_view key) {
   for (std::size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
     std::string_view before = text.substr(0, at), behind = text.substr(at + key.size());

@@ -8,9 +8,9 @@
 
 namespace systole {
 
-// With or without sudo in front.
+// For words without wrappers.
 bool is_mount(std::span<const ShellWord> words);
-// As a volume of the workload; told where it is of one machine alone.
-void read_mount(std::span<const ShellWord> words, Draft& draft);
+// Becomes a volume of the workload; reported if it belongs to one machine only.
+void read_mount(std::span<const ShellWord> line, Draft& draft);
 
 }  // namespace systole

@@ -11,7 +11,7 @@
 namespace systole {
 namespace {
 
-// Of several the one with devices, else the first.
+// Among several the one with devices, otherwise the first.
 std::optional<std::size_t> main_container(const TakenFields& fields, const std::string& at, Draft& draft) {
   const Node* containers = fields.find(at + ".containers");
   if (containers == nullptr || containers->items().empty()) {
@@ -24,7 +24,7 @@ std::optional<std::size_t> main_container(const TakenFields& fields, const std::
   return 0;
 }
 
-// What a container's variables are to Kubernetes, which puts them where $(NAME) stands: a text, or known there alone.
+// A container's variables for Kubernetes' substitution of $(NAME): a text; nothing: known only in the cluster.
 using Variables = std::map<std::string, std::optional<std::string>>;
 
 bool is_variable_name(std::string_view name) {
@@ -32,7 +32,7 @@ bool is_variable_name(std::string_view name) {
          name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") == name.npos;
 }
 
-// The parts of a text: as it stands, or a variable's name. $$ is a dollar.
+// A part of a text: literal, or a variable's name. $$ is a dollar.
 struct Part {
   std::string text;
   bool name = false;
@@ -56,8 +56,8 @@ std::vector<Part> parts_of(std::string_view text) {
   return parts;
 }
 
-// The agent's variables, and those whose value is known there alone, are put in by a shell. A name that the container
-// has no variable of stays as it stands in a script, where it is a command of the shell's.
+// A shell substitutes the agent's variables and those known only in the cluster. An undefined name stays unchanged in a
+// script, where $(NAME) is a command substitution.
 ShellWord kubernetes_word(const std::string& text, const Variables& variables, bool script) {
   ShellWord word;
   std::string plain;
@@ -88,7 +88,7 @@ bool is_shell(const ShellWord& word) {
   return base == "sh" || base == "bash" || base == "dash";
 }
 
-// The command and its arguments; what stands behind a shell's -c is a script.
+// The command and its arguments; the word after a shell's -c is a script.
 std::vector<ShellWord> container_words(TakenFields& fields, const std::string& at, const Variables& variables) {
   std::vector<ShellWord> words;
   for (const char* list : {".command", ".args"}) {
@@ -123,8 +123,8 @@ void read_program_of(TakenFields& fields, const std::string& at, const Variables
   read_program(words, setup, draft);
 }
 
-// The text with earlier variables put in, as Kubernetes does; nothing where one of them is known there alone. Of a name
-// that no variable has the text keeps $(NAME).
+// The text with earlier variables substituted, like Kubernetes; nothing if one is known only in the cluster. $(NAME)
+// without a variable stays unchanged.
 std::optional<std::string> expanded(const std::string& text, const Variables& variables, std::string& unknown) {
   std::string all;
   for (const Part& part : parts_of(text)) {
@@ -169,14 +169,14 @@ Variables read_environment(TakenFields& fields, const std::string& at, Draft& dr
         draft.note(from, fmt::format("$({}) stays as it stands: no variable in front of it has that name", unknown));
       draft.variable(name, *text, from);
     }
-    // The agent's own stand for what it sets, whatever the manifest says.
+    // The agent sets its own variables, whatever the manifest says.
     variables[name] = is_agents_variable(name) ? std::nullopt : std::move(text);
   }
   return variables;
 }
 
 void read_resources(TakenFields& fields, const std::string& at, Draft& draft) {
-  const auto both = [&](const char* name) {  // limits count where requests are silent
+  const auto both = [&](const char* name) {  // limits apply where requests are absent
     std::string found;
     for (const char* kind : {"limits", "requests"}) {
       const std::string path = fmt::format("{}.resources.{}.{}", at, kind, name);
@@ -192,12 +192,13 @@ void read_resources(TakenFields& fields, const std::string& at, Draft& draft) {
     return value;
   };
   if (const auto cpus = number("cpu"))
-    draft.ask(&AskedResources::millicpus_per_node, static_cast<std::int64_t>(std::llround(*cpus * 1000)),
+    draft.ask(&RequestedResources::millicpus_per_node, static_cast<std::int64_t>(std::llround(*cpus * 1000)),
               "cpu " + both("cpu"));
   if (const auto memory = number("memory"))
-    draft.ask(&AskedResources::memory_per_node, Bytes(static_cast<std::int64_t>(*memory)), "memory " + both("memory"));
+    draft.ask(&RequestedResources::memory_per_node, Bytes(static_cast<std::int64_t>(*memory)),
+              "memory " + both("memory"));
   if (const auto gpus = number("nvidia.com/gpu"); gpus && *gpus > 0)
-    draft.ask(&AskedResources::gpus_per_node, static_cast<std::int64_t>(*gpus),
+    draft.ask(&RequestedResources::gpus_per_node, static_cast<std::int64_t>(*gpus),
               "nvidia.com/gpu " + both("nvidia.com/gpu"));
 }
 
@@ -220,7 +221,7 @@ void read_mounts(TakenFields& fields, const std::string& at, const std::string& 
         for (const char* field : {".name", ".mountPath"}) fields.take(mount_at + field);
         for (const char* field : {".name", ".persistentVolumeClaim.claimName"}) fields.take(volume_at + field);
       } else if (path->text() == "/dev/shm" && volume.find("emptyDir") != nullptr) {
-        fields.take(mount_at);  // render gives one to each program on GPUs
+        fields.take(mount_at);  // render adds one for each GPU program
         fields.take(volume_at);
       }
     }
@@ -251,7 +252,7 @@ void read_pod(TakenFields& fields, const std::string& at, Draft& draft) {
   for (const char* ports : {".ports", ".imagePullPolicy", ".terminationMessagePolicy"}) fields.take(container + ports);
   fields.take(at + ".restartPolicy");
   const FlagValue grace{fields.text(at + ".terminationGracePeriodSeconds"), at + ".terminationGracePeriodSeconds"};
-  constexpr std::int64_t kBeyond = 5;  // that render gives beyond the notice
+  constexpr std::int64_t kBeyond = 5;  // seconds that render adds to the notice
   if (grace.text.empty()) return;
   if (const auto seconds = count_of(draft, grace, 0))
     draft.notice(std::max<std::int64_t>(1, *seconds - kBeyond), grace.from);

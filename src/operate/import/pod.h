@@ -1,5 +1,5 @@
 #pragma once
-// The pod of a job: its one container's program, resources, environment and mounts.
+// The pod of a job: the program, resources, environment and mounts of its one container.
 
 #include "operate/import/draft.h"
 #include "operate/import/taken_fields.h"

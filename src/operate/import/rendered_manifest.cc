@@ -10,7 +10,7 @@
 namespace systole {
 namespace {
 
-// Every pod's containers, wherever they stand in the object.
+// Visits every pod's containers, anywhere in the object.
 void each_container(const Node& node, const std::function<void(const Node&)>& visit) {
   for (const Node& item : node.items()) each_container(item, visit);
   for (const Node::Entry& entry : node.entries()) {
@@ -21,13 +21,13 @@ void each_container(const Node& node, const std::function<void(const Node&)>& vi
   }
 }
 
-// Fields that say what one key says; render makes the others of several keys, of machines or of nothing.
+// Reads fields that correspond to one key. The other fields depend on several keys, on machines or on nothing.
 class Edits {
  public:
   Edits(const Workload& workload, Draft& draft) : w_(workload), draft_(draft) {}
 
   void read(const Node& object) {
-    const std::string kind = text_at(object, "kind");
+    const std::string kind = object.text_at("kind");
     if (kind == "ConfigMap") return;
     const TakenFields fields(object);
     const auto said = [&](const char* path) {
@@ -52,10 +52,10 @@ class Edits {
   }
 
   void container(const Node& each) {
-    const std::string image = text_at(each, "image");
+    const std::string image = each.text_at("image");
     if (!image.empty() && image != w_.image) draft_.set("image", image, "image");
     if (const Node* env = each.find("env"))
-      for (const Node& variable : env->items()) environment(text_at(variable, "name"), variable.find("value"));
+      for (const Node& variable : env->items()) environment(variable.text_at("name"), variable.find("value"));
     const TakenFields fields(each);
     const auto limit = [&](const char* name, std::int64_t rendered, const char* key) {
       const Node* node = fields.find(std::string("resources.limits.") + name);
@@ -68,7 +68,7 @@ class Edits {
                  fmt::format("{} {}", name, node->text()));
     };
     const ResourcesSpec& r = w_.resources;
-    if (r.memory) limit("memory", (r.memory->count() + 1023) / 1024 * 1024, kMemory);  // as render rounds it
+    if (r.memory) limit("memory", (r.memory->count() + 1023) / 1024 * 1024, kMemory);  // rounded like render
     if (r.gpus_per_node) limit("nvidia.com/gpu", *r.gpus_per_node, "resources.gpus_per_node");
   }
 
@@ -91,17 +91,12 @@ class Edits {
 
 }  // namespace
 
-std::string text_at(const Node& object, std::string_view key) {
-  const Node* found = object.find(key);
-  return found != nullptr && found->is_scalar() ? found->text() : "";
-}
-
 bool read_rendered(const std::vector<Node>& objects, Draft& draft) {
   for (const Node& object : objects) {
     const TakenFields fields(object);
     const Node* by = fields.find("metadata.labels.app.kubernetes.io/managed-by");
     const Node* text = fields.find("data.workload.yaml");
-    if (text_at(object, "kind") != "ConfigMap" || by == nullptr || by->text() != "systole" || text == nullptr) continue;
+    if (object.text_at("kind") != "ConfigMap" || by == nullptr || by->text() != "systole" || text == nullptr) continue;
     const Result<Workload> workload = read_workload(text->text(), "workload.yaml");
     if (!workload.ok()) {
       draft.wrong(workload.error());

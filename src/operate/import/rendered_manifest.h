@@ -1,5 +1,5 @@
 #pragma once
-// A manifest that Systole rendered: its workload is in it, and what somebody changed since in the fields beside it.
+// A manifest that Systole rendered: it contains its workload, and its other fields may have been edited since.
 
 #include <string>
 #include <string_view>
@@ -9,9 +9,7 @@
 
 namespace systole {
 
-// Whether one of the objects has the workload that they were rendered from; the draft begins with that.
+// If one of the objects contains the workload that they were rendered from, begins the draft with it and returns true.
 bool read_rendered(const std::vector<Node>& objects, Draft& draft);
-// The text of a scalar below; "" where there is none.
-std::string text_at(const Node& object, std::string_view key);
 
 }  // namespace systole

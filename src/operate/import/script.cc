@@ -80,14 +80,19 @@ constexpr Known kKnown[] = {
     {"sbatch", Role::places, ""},
 };
 
-// Of what the words start, behind what wraps it.
-Role role_of(const ShellCommand& command, const Draft& draft, std::string_view& why) {
+// The program that the command starts, without its wrappers.
+Unwrapped unwrapped(const ShellCommand& command, const Draft& draft) {
   std::vector<ShellWord> words = command.words;
+  if (words.empty()) return {};
   if (const auto said = words_of_variable(words[0], draft)) {  // $LAUNCHER train.py
     words.erase(words.begin());
     words.insert(words.begin(), said->begin(), said->end());
   }
-  const Unwrapped u = words.empty() ? Unwrapped() : unwrap(words);
+  return unwrap(words);
+}
+
+Role role_of(const ShellCommand& command, const Draft& draft, std::string_view& why) {
+  const Unwrapped u = unwrapped(command, draft);
   if (u.script) return launcher_in(u.script->text).empty() ? Role::other : Role::launcher;
   if (u.words.empty() && !command.words.empty()) {
     why = kNoRank;
@@ -115,11 +120,9 @@ class ScriptReader {
     const ShellCommand* program = find_program();
     std::string_view why;
     alone_ = program == nullptr || role_of(*program, draft_, why) == Role::places;
-    for (const ShellCommand& command : commands_)
-      alone_ = alone_ && (command.words.empty() || command.words[0].text != "gcloud" ||
-                          !makes_machines(std::span(command.words).subspan(1)));
+    for (const ShellCommand& command : commands_) alone_ = alone_ && !makes_nodes(command);
     for (const ShellCommand& command : commands_) {
-      if (&command == program) break;  // what comes before it sets the stage
+      if (&command == program) break;  // earlier commands are setup
       before(command);
     }
     if (program != nullptr) start(*program);
@@ -131,7 +134,7 @@ class ScriptReader {
   }
 
  private:
-  // NAME=value, export NAME=value: launchers' words may name them.
+  // NAME=value, export NAME=value: launchers' words may use them.
   void remember(const ShellCommand& command) {
     if (command.words.empty())
       for (const auto& [name, value] : command.assignments) draft_.remember(name, value);
@@ -151,7 +154,7 @@ class ScriptReader {
 
   static bool follows(const ShellCommand& command) { return command.before == "|" || command.before == "||"; }
 
-  // A key of YAML, or a brace of JSON, in the place of a program: nothing of such a text is a command.
+  // A YAML key or a JSON brace in place of a program: such a text is not a script.
   bool refuse_document() {
     for (const ShellCommand& command : commands_) {
       if (command.words.empty()) continue;
@@ -172,7 +175,7 @@ class ScriptReader {
     return false;
   }
 
-  // The one of the strongest kind.
+  // The command of the strongest kind.
   const ShellCommand* find_program() {
     const ShellCommand *found = nullptr, *another = nullptr;
     Role strongest = Role::other;
@@ -193,6 +196,11 @@ class ScriptReader {
     return nullptr;
   }
 
+  bool makes_nodes(const ShellCommand& command) const {
+    const Unwrapped u = unwrapped(command, draft_);
+    return !u.words.empty() && program_name(u.words[0]) == "gcloud" && makes_machines(std::span(u.words).subspan(1));
+  }
+
   bool quiet(const ShellCommand& command) const {
     std::string_view why;
     return command.words.empty() || role_of(command, draft_, why) == Role::nothing;
@@ -210,13 +218,12 @@ class ScriptReader {
       for (const auto& [name, value] : command.assignments) assign(name, value, false);
       return;
     }
-    const std::string name = program_name(command.words[0]);
-    if (name == "export") return exports(command);
+    if (program_name(command.words[0]) == "export") return exports(command);
     std::string_view why = "what it does is not known here; start it before";
     switch (follows(command) ? Role::talk : role_of(command, draft_, why)) {
       case Role::nothing: return;
       case Role::setup: setup_.lines.push_back(command.raw()); return;
-      case Role::places: return places(command, name);
+      case Role::places: return places(command);
       default: draft_.left_out(command.raw(), std::string(why)); return;
     }
   }
@@ -226,10 +233,11 @@ class ScriptReader {
       if (const auto said = assigned(word)) assign(said->first, said->second, true);
   }
 
-  void places(const ShellCommand& command, const std::string& name) {
-    const std::span<const ShellWord> words = std::span(command.words).subspan(1);
-    if (name == "gcloud") return read_gcloud(words, alone_, draft_);
-    if (is_mount(command.words)) return read_mount(command.words, draft_);
+  void places(const ShellCommand& command) {
+    const Unwrapped u = unwrapped(command, draft_);
+    const std::span<const ShellWord> words = std::span(u.words).subspan(1);
+    if (is_mount(u.words)) return read_mount(u.words, draft_);
+    if (program_name(u.words[0]) == "gcloud") return read_gcloud(words, alone_, draft_);
     std::vector<ShellWord> flags(words.begin(), words.end());
     std::string wrapped;  // sbatch --wrap "python3 train.py"
     for (std::size_t w = 0; w < flags.size(); ++w) {
@@ -265,7 +273,7 @@ class ScriptReader {
 
 constexpr std::string_view kDirective = "#SBATCH";
 
-// What Systole rendered has its workload beside it.
+// A script that Systole rendered has its workload beside it.
 bool begin_rendered(const ImportSource& source, Draft& draft) {
   constexpr const char* kFile = "workload.yaml";
   const Result<std::string> text =

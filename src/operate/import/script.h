@@ -1,5 +1,5 @@
 #pragma once
-// A list of shell commands, of which one starts the program: a batch script, a pasted line, what a container runs.
+// A list of shell commands, one of which starts the program: a batch script, a pasted line, a container's command.
 
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@
 namespace systole {
 
 void read_script(std::string_view text, const std::string& file, Draft& draft, const Setup& setup = {});
-// The same with lines of #SBATCH. `beside` as in ImportSource: a script that Systole rendered has its workload there.
+// The same with #SBATCH lines. `beside` as in ImportSource: a rendered script has its workload there.
 void read_batch_script(const ImportSource& source, Draft& draft);
 
 }  // namespace systole

@@ -1,7 +1,6 @@
 #include "operate/import/shell_words.h"
 
 #include <algorithm>
-#include <memory>
 
 namespace systole {
 namespace {
@@ -15,7 +14,7 @@ constexpr std::string_view kPrograms[] = {"if",     "then",     "else", "elif", 
                                           "do",     "done",     "case", "esac", "[[",  "]]",   "{",     "}",
                                           "select", "function", "((",   "!",    "let", "eval", "coproc"};
 
-// Spaces that no shell cuts words at, as web pages have them: U+00A0, U+2007, U+202F.
+// Spaces from web pages at which a shell does not split words: U+00A0, U+2007, U+202F.
 constexpr std::string_view kHardSpaces[] = {"\xc2\xa0", "\xe2\x80\x87", "\xe2\x80\xaf"};
 
 class ShellReader {
@@ -50,7 +49,7 @@ class ShellReader {
   std::vector<ShellCommand> commands_;
 };
 
-// Spaces, line continuations, comments.
+// Skips spaces, line continuations, comments.
 void ShellReader::skip_blanks() {
   while (!ends()) {
     if (now() == ' ' || now() == '\t' || now() == '\r') {
@@ -67,7 +66,7 @@ void ShellReader::skip_blanks() {
   }
 }
 
-// In "...", a backslash takes away the meaning of $ ` " \ and newline alone.
+// In "...", a backslash escapes only $ ` " \ and newline.
 Status ShellReader::quoted(ShellWord& word, char quote) {
   const int began = line_;
   step();
@@ -95,7 +94,7 @@ Status ShellReader::quoted(ShellWord& word, char quote) {
   return {};
 }
 
-// $X, ${...}, $(...), $((...)), `...`: to its end, as it stands.
+// Skips $X, ${...}, $(...), $((...)), `...`, unchanged.
 Status ShellReader::expansion(ShellWord& word) {
   const int began = line_;
   const std::size_t from = at_;
@@ -198,11 +197,11 @@ Status ShellReader::add_word(ShellWord word) {
   return {};
 }
 
-// `joined_by`: to what follows.
+// `joined_by`: separator to the next command.
 Status ShellReader::end_command(const std::string& joined_by) {
   const bool empty = command_.words.empty() && command_.assignments.empty();
   if (empty && command_.redirections.empty()) {
-    // A line that '&&' goes on in, or an empty one.
+    // A line that continues after '&&', or an empty one.
     if (joined_by != "" && joined_by != ";" && joined_by != "&") return {};
     if (commands_.empty() || command_.before.empty() || command_.before == ";") command_.before = joined_by;
     return {};

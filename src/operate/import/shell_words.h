@@ -1,7 +1,7 @@
 #pragma once
-// A script of shell, or a pasted line, as its commands and their words, read and never run. It knows what somebody
-// pastes: words with quotes and expansions, lists joined by newline, ';', '&&', '||', '|' and '&', redirections, and
-// assignments. What is a program of the shell's own (if, for, functions, here-documents) is refused by its line.
+// Parses a shell script, or a pasted line, into commands and their words, without executing it. Supports what is
+// usually pasted: words with quotes and expansions, lists joined by newline, ';', '&&', '||', '|' and '&',
+// redirections, and assignments. Shell programming (if, for, functions, here-documents) is refused, with its line.
 
 #include <string>
 #include <string_view>
@@ -12,29 +12,29 @@
 namespace systole {
 
 struct ShellWord {
-  std::string text;      // without quotes; expansions as they stand
-  std::string raw;       // as it was written
-  bool expands = false;  // holds $X, $(...), `...`, or a '~' or pattern outside of quotes
+  std::string text;      // without quotes; expansions unchanged
+  std::string raw;       // as written
+  bool expands = false;  // contains $X, $(...), `...`, or an unquoted '~' or pattern
 };
 
 struct ShellCommand {
-  std::vector<std::pair<std::string, ShellWord>> assignments;  // in front of the words, or alone
+  std::vector<std::pair<std::string, ShellWord>> assignments;  // before the words, or alone
   std::vector<ShellWord> words;
-  std::vector<std::string> redirections;  // as they were written: "2>&1", "> log"
-  std::string before;   // what joins it to the command before: "" (a new line), ";", "&&", "||", "|", "&"
-  bool behind = false;  // started with '&', in the background
+  std::vector<std::string> redirections;  // as written: "2>&1", "> log"
+  std::string before;   // separator from the previous command: "" (a new line), ";", "&&", "||", "|", "&"
+  bool behind = false;  // run in the background with '&'
   int line = 1;
 
-  std::string raw() const;  // its words and assignments as they were written, one space between
+  std::string raw() const;  // its words and assignments as written, separated by one space
 };
 
-// `file` is for messages. Errors: invalid (a quote that does not end), unsupported (what is refused), at their line.
+// `file` is for messages. Errors: invalid (an unterminated quote), unsupported (refused constructs), at their line.
 Result<std::vector<ShellCommand>> read_shell(std::string_view text, const std::string& file);
 
-// Where the first no-break space stands, which looks like a space and ends no word; npos: there is none.
+// The position of the first no-break space, which looks like a space but does not end a word; npos: none.
 std::size_t find_hard_space(std::string_view text);
 
-// The words of a line that no shell reads, such as one of #SBATCH: quotes count, nothing else. Errors: invalid.
+// The words of a line without shell syntax, such as #SBATCH: only quotes have a meaning. Errors: invalid.
 Result<std::vector<ShellWord>> read_plain_words(std::string_view line, const Where& where);
 
 }  // namespace systole

@@ -1,4 +1,4 @@
-// What is read is what a shell would give its program, as far as it expands nothing; dash is the judge.
+// Parsed words equal what a shell passes to the program, apart from expansions; compared with dash.
 #include "operate/import/shell_words.h"
 
 #include <gtest/gtest.h>

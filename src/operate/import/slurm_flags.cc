@@ -4,6 +4,8 @@
 #include <cctype>
 #include <charconv>
 
+#include "ground/base/letter_case.h"
+
 namespace systole {
 namespace {
 
@@ -14,13 +16,12 @@ void count(Draft& draft, const Value& value) {
   if (const auto n = count_of(draft, value)) draft.ask(Member, *n, value.from);
 }
 
-// A whole number and a unit, of which Slurm reads the letter: 4G, 64GB, 64GiB, 4096 (MiB).
+// A whole number and a unit, of which Slurm reads only the letter: 4G, 64GB, 64GiB, 4096 (MiB).
 std::optional<Bytes> slurm_bytes(std::string_view text) {
   std::int64_t count = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (failed != std::errc() || count < 0) return std::nullopt;
-  std::string unit(text.substr(static_cast<std::size_t>(end - text.data())));
-  std::ranges::transform(unit, unit.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::string unit = upper_case(text.substr(static_cast<std::size_t>(end - text.data())));
   if (unit.ends_with("IB") && unit.size() == 3)
     unit.resize(1);
   else if (unit.ends_with("B") && unit.size() == 2)
@@ -35,7 +36,7 @@ std::optional<Bytes> slurm_bytes(std::string_view text) {
 }
 
 template <auto Member>
-void memory(Draft& draft, const Value& value) {  // 0: all that there is
+void memory(Draft& draft, const Value& value) {  // 0: all memory of the node
   const std::optional<Bytes> bytes = slurm_bytes(value.text);
   if (!bytes)
     return draft.wrong(
@@ -63,21 +64,12 @@ std::optional<std::int64_t> limit_seconds(std::string_view text) {
     if (colon == rest.npos) break;
     rest = rest.substr(colon + 1);
   }
-  if (dash == text.npos && parts.size() < 3) parts.insert(parts.begin(), 0);  // minutes first
+  if (dash == text.npos && parts.size() < 3) parts.insert(parts.begin(), 0);  // starts with minutes
   parts.resize(3);
   return ((days * 24 + parts[0]) * 60 + parts[1]) * 60 + parts[2];
 }
 
-void longest(Draft& draft, const Value& value) {
-  const std::optional<std::int64_t> seconds = limit_seconds(value.text);
-  if (!seconds || *seconds == 0) {
-    draft.left_out(value.from, "no limit that could be said");
-    return;
-  }
-  draft.set("resources.longest", fmt::format("{}s", *seconds), value.from);
-}
-
-// [TYPE:]N, or TYPE, which is one.
+// [TYPE:]N, or TYPE, which means one.
 template <auto Member, std::int64_t kLeast>
 void typed_gpus(Draft& draft, const Value& value) {
   const std::size_t colon = value.text.rfind(':');
@@ -97,11 +89,11 @@ void typed_gpus(Draft& draft, const Value& value) {
   draft.ask(Member, *n, value.from);
 }
 
-constexpr auto gpus_of_node = typed_gpus<&AskedResources::gpus_per_node, 0>;
-constexpr auto gpus_of_task = typed_gpus<&AskedResources::gpus_per_task, 0>;
-constexpr auto gpus = typed_gpus<&AskedResources::gpus, 1>;
+constexpr auto gpus_of_node = typed_gpus<&RequestedResources::gpus_per_node, 0>;
+constexpr auto gpus_of_task = typed_gpus<&RequestedResources::gpus_per_task, 0>;
+constexpr auto gpus = typed_gpus<&RequestedResources::gpus, 1>;
 
-// What stands behind "gpu", "gres/gpu" and the like; nothing: it is another resource.
+// The part after "gpu", "gres/gpu" and the like; nothing: another resource.
 std::optional<std::string> gpu_part(std::string part) {
   for (const std::string_view kind : {"gres/", "gres:"})
     if (part.starts_with(kind)) part = part.substr(kind.size());
@@ -126,7 +118,8 @@ void tres_of_task(Draft& draft, const Value& value) {  // cpu=4,gres/gpu:a100=1
   for (const auto& [name, said] : pairs_of(value.text)) {
     const std::string part = said.empty() ? name : name + "=" + said;
     if (name == "cpu") {
-      if (const auto n = count_of(draft, {said, value.from})) draft.ask(&AskedResources::cpus_per_task, *n, value.from);
+      if (const auto n = count_of(draft, {said, value.from}))
+        draft.ask(&RequestedResources::cpus_per_task, *n, value.from);
     } else if (const auto count = gpu_part(part)) {
       gpus_of_task(draft, {*count, value.from});
     } else {
@@ -155,7 +148,8 @@ void array(Draft& draft, const Value& value) {  // A-B[%N]
     draft.set("slurm.at_once", *n, value.from);
 }
 
-// A renderer asks Slurm for a minute more than ranks need, because it looks for whom to signal once a minute.
+// Render requests Slurm's signal a minute earlier than ranks need, because Slurm checks once a minute for jobs to
+// signal.
 void signal(Draft& draft, const Value& value) {  // [B:]NAME[@SECONDS]
   constexpr std::int64_t kSlack = 60;
   const std::size_t at = value.text.find('@');
@@ -186,7 +180,7 @@ void exports(Draft& draft, const Value& value) {
 }
 
 void nodes(Draft& draft, const Value& value) {
-  if (const auto range = range_of(draft, value, '-')) draft.ask(&AskedResources::nodes, *range, value.from);
+  if (const auto range = range_of(draft, value, '-')) draft.ask(&RequestedResources::nodes, *range, value.from);
 }
 
 constexpr Flag::Takes kNothing = Flag::Takes::nothing, kValue = Flag::Takes::value, kPerhaps = Flag::Takes::perhaps;
@@ -200,7 +194,7 @@ constexpr std::string_view kAccounting = "what is measured or shown of it: add t
 constexpr std::string_view kContainer = "Slurm starts no containers here; kubernetes does, by image";
 
 constexpr Flag kSbatch[] = {
-    // What a workload says.
+    // Keys of a workload.
     {"job-name", 'J', kValue, [](Draft& d, const Value& v) { text(d, v, "name"); }},
     {"partition", 'p', kValue, [](Draft& d, const Value& v) { text(d, v, "slurm.partition"); }},
     {"account", 'A', kValue, [](Draft& d, const Value& v) { text(d, v, "slurm.account"); }},
@@ -208,24 +202,24 @@ constexpr Flag kSbatch[] = {
     {"constraint", 'C', kValue, [](Draft& d, const Value& v) { text(d, v, "slurm.constraint"); }},
     {"reservation", '\0', kValue, [](Draft& d, const Value& v) { text(d, v, "slurm.reservation"); }},
     {"nodes", 'N', kValue, nodes},
-    {"ntasks", 'n', kValue, count<&AskedResources::tasks>},
-    {"ntasks-per-node", '\0', kValue, count<&AskedResources::tasks_per_node>},
-    {"tasks-per-node", '\0', kValue, count<&AskedResources::tasks_per_node>},
-    {"cpus-per-task", 'c', kValue, count<&AskedResources::cpus_per_task>},
-    {"cpus-per-gpu", '\0', kValue, count<&AskedResources::cpus_per_gpu>},
+    {"ntasks", 'n', kValue, count<&RequestedResources::tasks>},
+    {"ntasks-per-node", '\0', kValue, count<&RequestedResources::tasks_per_node>},
+    {"tasks-per-node", '\0', kValue, count<&RequestedResources::tasks_per_node>},
+    {"cpus-per-task", 'c', kValue, count<&RequestedResources::cpus_per_task>},
+    {"cpus-per-gpu", '\0', kValue, count<&RequestedResources::cpus_per_gpu>},
     {"gpus", 'G', kValue, gpus},
     {"gpus-per-node", '\0', kValue, gpus_of_node},
     {"gpus-per-task", '\0', kValue, gpus_of_task},
     {"gres", '\0', kValue, gres},
-    {"mem", '\0', kValue, memory<&AskedResources::memory_per_node>},
-    {"mem-per-cpu", '\0', kValue, memory<&AskedResources::memory_per_cpu>},
-    {"mem-per-gpu", '\0', kValue, memory<&AskedResources::memory_per_gpu>},
-    {"time", 't', kValue, longest},
+    {"mem", '\0', kValue, memory<&RequestedResources::memory_per_node>},
+    {"mem-per-cpu", '\0', kValue, memory<&RequestedResources::memory_per_cpu>},
+    {"mem-per-gpu", '\0', kValue, memory<&RequestedResources::memory_per_gpu>},
+    {"time", 't', kValue, read_time_limit},
     {"array", 'a', kValue, array},
     {"signal", '\0', kValue, signal},
     {"export", '\0', kValue, exports},
     {"no-requeue", '\0', kNothing, [](Draft& d, const Value& v) { d.set("ranks.retries", 0, v.from); }},
-    // What render writes anyway.
+    // Render writes these anyway.
     {"requeue", '\0', kNothing},
     {"open-mode", '\0', kValue},
     {"no-kill", 'k', kPerhaps},
@@ -235,7 +229,7 @@ constexpr Flag kSbatch[] = {
     {"error", 'e', kValue, nullptr, kLogs},
     {"input", 'i', kValue, nullptr, "ranks have no standard input"},
     {"comment", '\0', kValue, nullptr, "the comment is how systole finds it again"},
-    // What other means say.
+    // Replaced by other means.
     {"dependency", 'd', kValue, nullptr, "systole submit --after RUN"},
     {"kill-on-invalid-dep", '\0', kValue, nullptr, "systole submit --after RUN"},
     {"chdir", 'D', kValue, nullptr, "submit it from there; folder says where its runs lie"},
@@ -296,7 +290,7 @@ constexpr Flag kSbatch[] = {
     {"bb", '\0', kValue, nullptr, kPlaced},
     {"bbf", '\0', kValue, nullptr, kPlaced},
     {"oom-kill-step", '\0', kPerhaps, nullptr, kPlaced},
-    // When.
+    // Start times.
     {"begin", 'b', kValue, nullptr, kWhen},
     {"deadline", '\0', kValue, nullptr, kWhen},
     {"delay-boot", '\0', kValue, nullptr, kWhen},
@@ -305,7 +299,7 @@ constexpr Flag kSbatch[] = {
     {"priority", '\0', kValue, nullptr, kWhen},
     {"reboot", '\0', kNothing, nullptr, kWhen},
     {"wait-all-nodes", '\0', kValue, nullptr, kWhen},
-    // Whose, and what is measured.
+    // Accounts and measurements.
     {"uid", '\0', kValue, nullptr, "as whom it runs is whoever submits it"},
     {"gid", '\0', kValue, nullptr, "as whom it runs is whoever submits it"},
     {"propagate", '\0', kPerhaps, nullptr, kAccounting},
@@ -315,7 +309,7 @@ constexpr Flag kSbatch[] = {
     {"extra", '\0', kValue, nullptr, kAccounting},
     {"acctg-freq", '\0', kValue, nullptr, kAccounting},
     {"profile", '\0', kValue, nullptr, kAccounting},
-    // sbatch itself.
+    // sbatch's own behaviour.
     {"wait", 'W', kNothing, nullptr, kSubmitting},
     {"quiet", 'Q', kNothing, nullptr, kSubmitting},
     {"verbose", 'v', kNothing, nullptr, kSubmitting},
@@ -363,6 +357,12 @@ constexpr Flag kSrun[] = {
 };
 
 }  // namespace
+
+void read_time_limit(Draft& draft, const FlagValue& value) {
+  const std::optional<std::int64_t> seconds = limit_seconds(value.text);
+  if (!seconds || *seconds == 0) return draft.left_out(value.from, "no limit that could be said");
+  draft.set("resources.longest", fmt::format("{}s", *seconds), value.from);
+}
 
 std::span<const Flag> sbatch_flags() { return kSbatch; }
 std::span<const Flag> srun_flags() { return kSrun; }

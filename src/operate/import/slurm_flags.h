@@ -1,5 +1,5 @@
 #pragma once
-// What becomes of the options of sbatch and srun.
+// The import of sbatch's and srun's options.
 
 #include <span>
 
@@ -8,6 +8,9 @@
 namespace systole {
 
 std::span<const Flag> sbatch_flags();
-std::span<const Flag> srun_flags();  // those that sbatch has not
+std::span<const Flag> srun_flags();  // those that sbatch does not have
+
+// A Slurm time limit, such as 1-02:30:00 or minutes, becomes resources.longest.
+void read_time_limit(Draft& draft, const FlagValue& value);
 
 }  // namespace systole

@@ -4,7 +4,7 @@
 
 namespace systole {
 
-// A key may itself hold dots (nvidia.com/gpu): the longest that is there counts.
+// A key may contain dots (nvidia.com/gpu): the longest existing key counts.
 const Node* TakenFields::find(std::string_view path) const {
   const Node* now = &root_;
   while (!path.empty()) {
@@ -46,7 +46,7 @@ std::string TakenFields::text(const std::string& path) {
   return node->text();
 }
 
-// Whether something below was taken.
+// Whether anything below was taken.
 bool TakenFields::walk(const Node& node, const std::string& path, std::vector<std::string>& told) const {
   if (taken_.contains(path)) return true;
   bool any = false;

@@ -1,5 +1,5 @@
 #pragma once
-// The fields of an object, of which each is taken or told: nothing is passed over.
+// Tracks the fields of an object: each is taken or reported, so nothing is silently ignored.
 
 #include <set>
 #include <string>
@@ -13,12 +13,12 @@ class TakenFields {
  public:
   explicit TakenFields(const Node& root) : root_(root) {}
 
-  // "spec.template.spec"; items of lists by their index. Null where there is none. `find` leaves it to be told.
+  // "spec.template.spec"; list items by their index. Null if absent. `find` does not mark it as taken.
   const Node* find(std::string_view path) const;
   const Node* take(const std::string& path);
-  std::string text(const std::string& path);  // taken; "" where there is none
+  std::string text(const std::string& path);  // marks it as taken; "" if absent
 
-  // The outermost fields of which nothing was taken, each by its path.
+  // Paths of the outermost fields of which nothing was taken.
   std::vector<std::string> rest() const;
 
  private:

@@ -1,4 +1,4 @@
-// torchrun, which is `python -m torch.distributed.run`: its agent gives way to ours, its ranks stay.
+// torchrun, also as `python -m torch.distributed.run`: Systole's agent replaces its agent, its ranks stay.
 #include <algorithm>
 
 #include "operate/import/flags.h"
@@ -14,13 +14,13 @@ constexpr std::string_view kMeeting = "the agents of the nodes find each other b
 constexpr std::string_view kLogs = "each rank's lines are kept with the run: systole logs";
 
 void nodes(Draft& draft, const Value& value) {
-  if (const auto range = range_of(draft, value, ':')) draft.ask(&AskedResources::nodes, *range, value.from);
+  if (const auto range = range_of(draft, value, ':')) draft.ask(&RequestedResources::nodes, *range, value.from);
 }
 
 void ranks(Draft& draft, const Value& value) {
   if (value.text == "gpu" || value.text == "auto" || value.text == "cpu")
     return draft.left_out(value.from, "how many that are is known there alone: resources.gpus_per_node says it");
-  if (const auto n = count_of(draft, value)) draft.ask(&AskedResources::launched_per_node, *n, value.from);
+  if (const auto n = count_of(draft, value)) draft.ask(&RequestedResources::launched_per_node, *n, value.from);
 }
 
 constexpr Flag kFlags[] = {
@@ -63,11 +63,11 @@ constexpr Flag kFlags[] = {
 void read_torchrun(std::span<const ShellWord> words, const Setup& setup, Draft& draft) {
   std::string from = "torchrun";
   for (const ShellWord& word : words) from += " " + word.raw;
-  // Two of its flags say how its program is called.
-  std::vector<SeenFlag> seen;
+  // Two of its flags define how the program is called.
+  std::vector<ParsedFlag> seen;
   const std::vector<ShellWord> rest = read_flags(words, {kFlags}, {.program = "torchrun", .seen = &seen}, draft);
   const auto is_seen = [&](std::string_view name) {
-    return std::ranges::find(seen, name, &SeenFlag::name) != seen.end();
+    return std::ranges::find(seen, name, &ParsedFlag::name) != seen.end();
   };
   const bool module = is_seen("module"), bare = is_seen("no-python");
   if (rest.empty()) return set_command({}, setup, from, draft);

@@ -3,6 +3,7 @@
 
 #include "operate/import/flags.h"
 #include "operate/import/launchers.h"
+#include "operate/import/slurm_flags.h"
 
 namespace systole {
 namespace {
@@ -12,11 +13,10 @@ using Value = FlagValue;
 constexpr Flag::Takes kNothing = Flag::Takes::nothing, kValue = Flag::Takes::value;
 constexpr std::string_view kItself = "it is how torchx behaves, not what is run";
 
-// Of what a scheduler is configured with and no key says.
+// Why a scheduler's setting has no key.
 std::string_view why_not(std::string_view name) {
   constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
       {"priority_class", "a priority of Volcano's; kubernetes.priority is one of Kueue's"},
-      {"time", "resources.longest says how long it may run"},
       {"comment", "the comment is how systole finds it again"},
       {"mail-user", "nobody sends mail: systole runs, systole logs -f"},
       {"mail-type", "nobody sends mail: systole runs, systole logs -f"},
@@ -34,7 +34,7 @@ std::string_view why_not(std::string_view name) {
   return "it is of that scheduler of torchx alone";
 }
 
-// What schedulers are configured with.
+// A scheduler's settings.
 void config(Draft& draft, const Value& value) {
   for (const auto& [name, said] : pairs_of(value.text)) {
     const std::string from = "-cfg " + name + "=" + said;
@@ -46,6 +46,8 @@ void config(Draft& draft, const Value& value) {
       draft.set("slurm.partition", said, from);
     } else if (name == "constraint") {
       draft.set("slurm.constraint", said, from);
+    } else if (name == "time") {
+      read_time_limit(draft, {said, from});
     } else if (name == "queue") {
       draft.left_out(from, "a queue of Volcano's; kubernetes.queue is one of Kueue's");
     } else if (name == "image_repo") {
@@ -73,8 +75,8 @@ void shape(Draft& draft, const Value& value) {  // NODESxRANKS, MIN:MAXxRANKS, R
   const std::size_t x = value.text.find('x');
   const Value ranks{x == value.text.npos ? value.text : value.text.substr(x + 1), value.from};
   const Value nodes{x == value.text.npos ? "1" : value.text.substr(0, x), value.from};
-  if (const auto range = range_of(draft, nodes, ':')) draft.ask(&AskedResources::nodes, *range, value.from);
-  if (const auto n = count_of(draft, ranks)) draft.ask(&AskedResources::launched_per_node, *n, value.from);
+  if (const auto range = range_of(draft, nodes, ':')) draft.ask(&RequestedResources::nodes, *range, value.from);
+  if (const auto n = count_of(draft, ranks)) draft.ask(&RequestedResources::launched_per_node, *n, value.from);
 }
 
 void variables(Draft& draft, const Value& value) {
@@ -82,19 +84,20 @@ void variables(Draft& draft, const Value& value) {
 }
 
 void cpus(Draft& draft, const Value& value) {
-  if (const auto n = count_of(draft, value)) draft.ask(&AskedResources::millicpus_per_node, *n * 1000, value.from);
+  if (const auto n = count_of(draft, value)) draft.ask(&RequestedResources::millicpus_per_node, *n * 1000, value.from);
 }
 
 void megabytes(Draft& draft, const Value& value) {
   if (const auto n = count_of(draft, value))
-    draft.ask(&AskedResources::memory_per_node, Bytes(*n * 1'000'000), value.from);
+    draft.ask(&RequestedResources::memory_per_node, Bytes(*n * 1'000'000), value.from);
 }
 
 void gpus(Draft& draft, const Value& value) {
-  if (const auto n = count_of(draft, value, 0); n && *n > 0) draft.ask(&AskedResources::gpus_per_node, *n, value.from);
+  if (const auto n = count_of(draft, value, 0); n && *n > 0)
+    draft.ask(&RequestedResources::gpus_per_node, *n, value.from);
 }
 
-// One of the mounts: type=volume,src=CLAIM,dst=/PATH[,readonly].
+// One mount: type=volume,src=CLAIM,dst=/PATH[,readonly].
 void mount(Draft& draft, const std::map<std::string, std::string>& keys, const std::string& from) {
   const auto said = [&](std::initializer_list<const char*> names) -> std::string {
     for (const char* name : names)
@@ -115,7 +118,7 @@ void mount(Draft& draft, const std::map<std::string, std::string>& keys, const s
   draft.set_volume(path, volume);
 }
 
-void mounts(Draft& draft, const Value& value) {  // several behind each other: each begins with its type
+void mounts(Draft& draft, const Value& value) {  // several in a row, each beginning with its type
   std::map<std::string, std::string> keys;
   std::string from;
   const auto end = [&] {
@@ -131,7 +134,7 @@ void mounts(Draft& draft, const Value& value) {  // several behind each other: e
   end();
 }
 
-// Of the component dist.ddp.
+// Flags of the component dist.ddp.
 constexpr Flag kDdp[] = {
     {"j", 'j', kValue, shape},
     {"gpu", '\0', kValue, gpus},

@@ -7,9 +7,9 @@ namespace {
 
 constexpr std::string_view kNameParts = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
 
-constexpr std::size_t kMostText = 64 << 10;  // of a word that a launcher is given
+constexpr std::size_t kMostText = 64 << 10;  // for a launcher's word
 
-// The name in `$NAME` or `${NAME}` at `at`, and where it ends; empty: none.
+// The name in `$NAME` or `${NAME}` at `at`, and its end; empty: none.
 std::string name_at(std::string_view text, std::size_t at, std::size_t& end) {
   const bool braces = at + 1 < text.size() && text[at + 1] == '{';
   const std::size_t begin = at + (braces ? 2 : 1);

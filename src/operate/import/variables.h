@@ -1,5 +1,5 @@
 #pragma once
-// Variables that a script gives itself, where a launcher's words name them: LAUNCHER="torchrun --nnodes=2".
+// Variables set by a script and used in a launcher's words: LAUNCHER="torchrun --nnodes=2".
 
 #include <optional>
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace systole {
 
-// The words that `$NAME` (cut at blanks) or `"$NAME"` (one word) stands for; nothing where it is another word, or the
-// script does not say it.
+// The value of `$NAME` (split at blanks) or `"$NAME"` (one word), as words; nothing if it is another word, or the
+// script does not set it.
 std::optional<std::vector<ShellWord>> words_of_variable(const ShellWord& word, const Draft& draft);
-// Whether it is `$NAME` without quotes, which may stand for several words.
+// Whether it is an unquoted `$NAME`, which may stand for several words.
 bool is_variable(const ShellWord& word);
-// The word with what the script says put in, as far as it is plain text.
+// The word with the script's variables substituted, if they are plain text.
 ShellWord with_variables(ShellWord word, const Draft& draft);
 
 }  // namespace systole

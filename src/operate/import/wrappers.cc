@@ -8,10 +8,10 @@ namespace {
 constexpr std::string_view kForeground = "the agent starts ranks and holds them: no terminal is theirs";
 
 struct Wrapper {
-  std::string_view name, verb;  // "uv", "run"; no verb: the program follows its options
-  std::string_view values;      // options that take the next word
-  int positions = 0;            // words of its own behind the options
-  std::string_view gone = "";   // why it goes; empty: it stays
+  std::string_view name, verb;  // "uv", "run"; no verb: the program follows the options
+  std::string_view values;      // options that take the next word as a value
+  int positions = 0;            // number of its own words after the options
+  std::string_view gone = "";   // why it is removed; empty: it stays
 };
 constexpr Wrapper kWrappers[] = {
     {"uv", "run",
@@ -48,6 +48,10 @@ constexpr Wrapper kWrappers[] = {
     {"command", "", "", 0, "-"},
     {"builtin", "", "", 0, "-"},
     {"env", "", "-u --unset -C --chdir"},
+    {"sudo", "",
+     "-u --user -g --group -h --host -p --prompt -C --close-from -D --chdir -r --role -t --type -T --command-timeout "
+     "-U --other-user -R --chroot",
+     0, "-"},
     {"time", "", "-f --format -o --output", 0, "systole runs says how long it took"},
     {"nohup", "", "", 0, kForeground},
     {"setsid", "", "", 0, kForeground},
@@ -55,7 +59,7 @@ constexpr Wrapper kWrappers[] = {
 
 bool is_option(const ShellWord& word) { return word.text.size() > 1 && word.text[0] == '-' && word.text != "--"; }
 
-// The words behind the options from `at` on.
+// Index after the options that begin at `at`.
 std::size_t behind_options(std::span<const ShellWord> words, std::size_t at, std::string_view values) {
   const std::string padded = " " + std::string(values) + " ";
   while (at < words.size() && is_option(words[at])) {
@@ -68,7 +72,7 @@ std::size_t behind_options(std::span<const ShellWord> words, std::size_t at, std
 
 ShellWord word_of(const char* text) { return {text, text, false}; }
 
-// `uv run -m MODULE` is `uv run python -m MODULE`: the option counts as the program's.
+// `uv run -m MODULE` is `uv run python -m MODULE`: the option belongs to the program.
 std::size_t module_option(std::span<const ShellWord> words, std::size_t from, std::size_t to) {
   for (std::size_t w = from; w < to && w < words.size(); ++w)
     if (words[w].text == "-m" || words[w].text == "--module") return w;
@@ -102,7 +106,7 @@ bool take_script(Unwrapped& u) {
   return true;
 }
 
-// env -S 'A=1 program': the words in that text stand in its place.
+// env -S 'A=1 program': replaced by the words in that text.
 bool split_words(Unwrapped& u, std::size_t at) {
   const std::string& text = u.words[at].text;
   const std::size_t equals = text.find('=');
@@ -114,6 +118,19 @@ bool split_words(Unwrapped& u, std::size_t at) {
   const auto here = u.words.begin() + static_cast<std::ptrdiff_t>(at);
   u.words.insert(u.words.erase(here, here + (apart ? 2 : 1)), words->begin(), words->end());
   return true;
+}
+
+// NAME=value before the program; returns the index after them.
+std::size_t take_variables(Unwrapped& u, std::size_t at) {
+  for (; at < u.words.size(); ++at) {
+    const std::size_t equals = u.words[at].text.find('='), raw = u.words[at].raw.find('=');
+    if (equals == u.words[at].text.npos || equals == 0 || raw == u.words[at].raw.npos) break;
+    ShellWord value = u.words[at];
+    value.text = value.text.substr(equals + 1);
+    value.raw = value.raw.substr(raw + 1);
+    u.variables.emplace_back(u.words[at].text.substr(0, equals), std::move(value));
+  }
+  return at;
 }
 
 bool take_environment(Unwrapped& u) {
@@ -129,20 +146,13 @@ bool take_environment(Unwrapped& u) {
   }
   u.bare = u.bare || (at < u.words.size() && u.words[at].text == "-");
   if (at < u.words.size() && (u.words[at].text == "-" || u.words[at].text == "--")) ++at;
-  for (; at < u.words.size(); ++at) {
-    const std::size_t equals = u.words[at].text.find('='), raw = u.words[at].raw.find('=');
-    if (equals == u.words[at].text.npos || equals == 0 || raw == u.words[at].raw.npos) break;
-    ShellWord value = u.words[at];
-    value.text = value.text.substr(equals + 1);
-    value.raw = value.raw.substr(raw + 1);
-    u.variables.emplace_back(u.words[at].text.substr(0, equals), std::move(value));
-  }
+  at = take_variables(u, at);
   if (options.size() > 1) u.kept.insert(u.kept.end(), options.begin(), options.end());
   u.words.erase(u.words.begin(), u.words.begin() + static_cast<std::ptrdiff_t>(at));
   return true;
 }
 
-// Whether a wrapper was taken off.
+// Removes one wrapper; false if there is none.
 bool step(Unwrapped& u) {
   if (u.words.empty() || u.script) return false;
   const std::string name = program_name(u.words[0]);
@@ -168,6 +178,10 @@ bool step(Unwrapped& u) {
       return true;
     }
   at = std::min(at + static_cast<std::size_t>(wrapper->positions), u.words.size());
+  if (name == "sudo") {
+    u.sudo = true;
+    at = take_variables(u, at);
+  }
   const auto end = u.words.begin() + static_cast<std::ptrdiff_t>(at);
   if (wrapper->gone.empty()) {
     u.kept.insert(u.kept.end(), u.words.begin(), end);

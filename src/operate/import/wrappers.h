@@ -1,6 +1,6 @@
 #pragma once
-// Programs that start the program that their own line names: `uv run`, `conda run`, `env`, `numactl`, `bash -c`. What
-// they start is the workload's; what they do for it stays in front of it, or is the agent's and goes.
+// Wrappers: programs that start the program named in their arguments: `uv run`, `conda run`, `env`, `sudo`, `numactl`,
+// `bash -c`. The inner program is the workload's. A wrapper stays before it, or is removed if the agent does its work.
 
 #include <optional>
 #include <span>
@@ -15,20 +15,21 @@
 namespace systole {
 
 struct Unwrapped {
-  std::vector<ShellWord> words;                              // the program that is started; empty: none
-  std::vector<ShellWord> kept;                               // wrappers that stay in front of it
-  std::vector<LeftOut> gone;                                 // and those that do not, with the reason
-  std::vector<std::pair<std::string, ShellWord>> variables;  // that `env` sets
-  std::optional<ShellWord> script;                           // of `bash -c`; then `words` are that line as it stands
-  bool login = false;                                        // that bash reads the profile
-  bool bare = false;                                         // without the environment that the agent gives
-  bool wrapped() const { return !kept.empty() || !gone.empty() || !variables.empty() || script; }
+  std::vector<ShellWord> words;                              // the inner program; empty: none
+  std::vector<ShellWord> kept;                               // wrappers that stay before it
+  std::vector<LeftOut> gone;                                 // removed wrappers, with the reason
+  std::vector<std::pair<std::string, ShellWord>> variables;  // set by `env` or `sudo`
+  std::optional<ShellWord> script;                           // of `bash -c`; then `words` are that unchanged command
+  bool login = false;                                        // bash is a login shell
+  bool sudo = false;                                         // runs as another user
+  bool bare = false;                                         // without the agent's environment
+  bool wrapped() const { return !kept.empty() || !gone.empty() || !variables.empty() || script || sudo; }
 };
 
-// Looks through all of them. What is no wrapper comes back as it is.
+// Removes all wrappers. Words without a wrapper are returned unchanged.
 Unwrapped unwrap(std::span<const ShellWord> words);
 
-// The name that a word starts a program by: without folders, `$(which X)` as X.
+// The program's name in a word: without folders, `$(which X)` as X.
 std::string program_name(const ShellWord& word);
 
 }  // namespace systole

@@ -39,7 +39,7 @@ void Chaos::act(const LocalRanks& ranks, Seconds now) {
                     done_, model_.most));
 }
 
-// A number that is another process's now is left alone.
+// A pid that belongs to another process by now is left alone.
 void Chaos::go_on(const LocalRanks& ranks, Seconds now) {
   std::erase_if(stopped_, [&](const Stopped& stopped) {
     if (ranks.pid_of(stopped.rank) != stopped.pid) return true;

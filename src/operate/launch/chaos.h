@@ -1,5 +1,5 @@
 #pragma once
-// Ranks that are killed, stopped and held up by chance, to rehearse what a cluster does: `systole run --chaos FILE`.
+// Random faults: kills, stops and delays ranks, to rehearse failures of a cluster: `systole run --chaos FILE`.
 //
 //   systole-chaos: 1
 //   seed: 7
@@ -11,8 +11,8 @@
 //     stop: { weight: 1, for: 3s }     # SIGSTOP, and SIGCONT after so long
 //     delay: { weight: 2, for: 200ms }
 //
-// A Poisson process: hazards of a rank come independently of each other. Time counts while ranks run. The same seed
-// draws the same hazards; what they meet is the machine's business.
+// A Poisson process: the hazards of each rank are independent. Time counts while ranks run. The same seed draws the
+// same hazards; what they hit depends on the machine.
 
 #include <functional>
 #include <string>
@@ -40,22 +40,22 @@ struct HazardModel {
   std::vector<HazardKind> kinds;
 };
 
-// `file` is for messages. Errors: invalid, with line and column; unsupported (a newer version).
+// `file`: name for messages. Errors: invalid, with line and column; unsupported (a newer version).
 Result<HazardModel> read_hazards(std::string_view text, const std::string& file);
 
 struct Hazard {
-  Seconds after;     // the one before, or the beginning
-  double which = 0;  // of the ranks: its place among them, in [0, 1)
+  Seconds after;     // since the previous hazard, or the start
+  double which = 0;  // which rank: its position among the ranks, in [0, 1)
   HazardKind kind;
 };
-// The n-th, of a job of so many ranks. A pure function.
+// The n-th hazard of a job of so many ranks. A pure function.
 Hazard hazard(const HazardModel& model, std::uint64_t n, int ranks);
 
 class Chaos {
  public:
   Chaos(HazardModel model, std::function<void(std::string_view)> tell);
 
-  // Does what is due to the ranks of this node.
+  // Applies due hazards to the ranks of this node.
   void act(const LocalRanks& ranks, Seconds now);
   std::int64_t done() const { return done_; }
 

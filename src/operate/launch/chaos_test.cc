@@ -52,7 +52,7 @@ TEST(Hazards, what_cannot_be_is_refused_at_its_place) {
   }
 }
 
-// Eight ranks have eight times as many as one, and kinds come by their weights.
+// Eight ranks have eight times as many hazards as one, and kinds occur by their weights.
 TEST(Hazards, come_as_often_as_the_model_says) {
   const HazardModel model = read_hazards(kFile, "h.yaml").value();
   for (const int ranks : {1, 8}) {

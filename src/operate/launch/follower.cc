@@ -9,7 +9,7 @@ namespace systole {
 namespace {
 
 constexpr Seconds kBeat(0.02);
-constexpr Seconds kToldAfter(2.0);  // of waiting for others
+constexpr Seconds kToldAfter(2.0);  // report after waiting so long for others
 
 void tell(const LaunchOptions& options, const std::string& sentence) {
   if (options.tell) options.tell(sentence);
@@ -20,7 +20,7 @@ Error name_is_taken(const LaunchOptions& options, const std::string& by) {
       .hinted("--node: a name that no other node of the run has");
 }
 
-// Whoever leads may come later: a wrong address or port is told, and waited for as one that is right.
+// The leader may start later, so a wrong address or port looks the same: it is reported, and waited for.
 Result<RendezvousClient> reach_leader(const LaunchOptions& options, const RunToken& token,
                                       const std::string& cannot_lead) {
   const NetDeadline until = deadline_after(options.membership.gather_time);
@@ -39,16 +39,16 @@ Result<RendezvousClient> reach_leader(const LaunchOptions& options, const RunTok
       why.hint = "--rendezvous HOST:PORT: the same on all nodes, the address of the one that leads";
       return why;
     }
-    if (why.message == told) continue;
-    told = why.message;
-    tell(options,
-         fmt::format("no node leads at {} yet: {}{}; waiting for one, {} at most", to_string(options.rendezvous),
-                     why.message, cannot_lead.empty() ? "" : "; this one cannot: " + cannot_lead,
-                     to_string(options.membership.gather_time)));
+    const std::string now = fmt::format(
+        "no node leads at {} yet: {}{}; waiting for one, {} at most", to_string(options.rendezvous), why.message,
+        cannot_lead.empty() ? "" : "; this one cannot: " + cannot_lead, to_string(options.membership.gather_time));
+    if (now == told) continue;
+    told = now;
+    tell(options, now);
   }
 }
 
-// The workload that the leader is about to run.
+// The workload that the leader will run.
 Result<std::string> workload_of(const LaunchOptions& options, RendezvousClient& client) {
   Result<std::string> workload = client.wait(kWorkloadKey, kToldAfter);
   if (workload.ok() || workload.error().kind != ErrorKind::not_found) return workload;
@@ -61,7 +61,7 @@ class Follower {
   Follower(const LaunchOptions& options, RendezvousClient client, NodeWork work)
       : options_(options), client_(std::move(client)), work_(std::move(work)) {}
 
-  // Takes this node's place; one of the same name that has just died holds it for a while.
+  // Joins as this node. A node of the same name that has just died keeps the name for a while.
   Status join(const RunToken& token) {
     LeaseTerms terms{kNodeLeases + options_.node, to_text(NodeOffer{options_.slots, options_.host, options_.workload}),
                      options_.heartbeat, 0, options_.tls};
@@ -82,7 +82,7 @@ class Follower {
         by = offer ? ", at " + offer->host : "";
         left = lease.left;
       }
-      const bool is_renewed = left_before && left > *left_before;  // so it lives
+      const bool is_renewed = left_before && left > *left_before;  // the other one is alive
       if (is_renewed || std::chrono::steady_clock::now() >= until) return name_is_taken(options_, by);
       if (!left_before)
         tell(options_, fmt::format("node '{}' is in this run; waiting to see whether it lives", options_.node));
@@ -117,7 +117,7 @@ class Follower {
     }
   }
 
-  // A rank that cannot be started is one that ended at once.
+  // A rank that cannot be started counts as one that ended at once.
   Status carry_out(const LaunchPlan& plan) {
     generation_ = plan.generation;
     const Status done = work_.apply(plan, client_);
@@ -138,7 +138,7 @@ class Follower {
     return Done{};
   }
 
-  // Asked to stop, a node tells the leader, waits for its ranks to save with the others, and goes.
+  // When asked to stop: tells the leader, waits for its ranks to save with the others, and leaves.
   Result<std::optional<LaunchOutcome>> leave_if_asked() {
     const LaunchStop stop = options_.stop ? options_.stop() : LaunchStop{};
     if (stop.count == 0) return std::optional<LaunchOutcome>();

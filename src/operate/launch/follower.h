@@ -1,6 +1,6 @@
 #pragma once
-// An agent that follows the plan of the leader: offers its slots by a lease, carries out the plan on its node, and
-// reports how its ranks ended. Without the leader it has no ranks: they are killed.
+// An agent that follows the leader's plan: offers its slots by a lease, carries out the plan on its node, and reports
+// how its ranks ended. If the leader is lost, it kills its ranks.
 
 #include <atomic>
 
@@ -8,7 +8,7 @@
 
 namespace systole {
 
-// `cannot_lead`: why this node does not; empty where it was told not to. Errors: those of `launch`.
+// `cannot_lead`: why this node does not lead; empty if it was told not to. Errors: those of `launch`.
 Result<LaunchOutcome> follow_launch(const LaunchOptions& options, const RunToken& token,
                                     const std::string& cannot_lead);
 

@@ -1,4 +1,4 @@
-// Reading of a hazard file, and drawing from it.
+// Reads a hazard file, and draws hazards from it.
 
 #include <algorithm>
 #include <array>
@@ -117,7 +117,7 @@ Result<HazardModel> read_hazards(std::string_view text, const std::string& file)
   return error(ErrorKind::invalid, "no hazard has a weight above 0").at(kinds->where()).hinted("kinds: { kill: 1 }");
 }
 
-// Word 0 and 1 draw the time, 2 the rank, 3 the kind.
+// Words 0 and 1 draw the time, word 2 the rank, word 3 the kind.
 Hazard hazard(const HazardModel& model, std::uint64_t n, int ranks) {
   const PhiloxBlock bits = philox(model.seed, philox_counter(n));
   Hazard drawn;

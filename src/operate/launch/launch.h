@@ -1,7 +1,7 @@
 #pragma once
-// A run of many ranks, from this node. The agent that gets to listen at the rendezvous leads: it keeps the membership,
-// publishes what is to be done, and learns from the others' leases and reports. The others follow. Each starts, hears
-// and ends the ranks of its own node, and none outlives it.
+// Launches a run of many ranks, from this node. The agent that succeeds in listening at the rendezvous leads: it keeps
+// the membership, publishes the plan, and observes the others' leases and reports. The others follow. Each agent
+// starts, reads and ends the ranks of its own node, and no rank outlives its agent.
 
 #include <functional>
 #include <optional>
@@ -20,44 +20,44 @@
 namespace systole {
 
 struct LaunchStop {
-  int count = 0;        // how often this agent was asked to stop
-  int signal = 0;       // the first time
-  bool budget = false;  // what the run may cost is used; the leader's counts
+  int count = 0;        // number of stop requests to this agent
+  int signal = 0;       // of the first request
+  bool budget = false;  // the run's budget is used up; only the leader's is used
 };
 
 struct LaunchOptions {
-  MembershipOptions membership = {};                            // the leader's counts
-  int slots = 1;                                                // ranks that this node can run
-  std::string node = "node";                                    // one of a kind among the nodes of the run
-  NetAddress rendezvous = {};                                   // loopback and port 0: this node alone
-  std::optional<RunToken> token = {};                           // of the run; made here when this node is alone
-  std::string host = "127.0.0.1";                               // where the other nodes reach this one
-  bool tls = false;                                             // between nodes and ranks; on all nodes the same
-  bool follows = false;                                         // never leads, though it could listen at the rendezvous
-  std::string run = "run", workload = "none", version = "any";  // of systole: of all nodes the same
-  Command command = {};                                         // of every rank: argv, env, cwd
+  MembershipOptions membership = {};                            // only the leader's are used
+  int slots = 1;                                                // most ranks of this node
+  std::string node = "node";                                    // unique among the nodes of the run
+  NetAddress rendezvous = {};                                   // loopback and port 0: a single node
+  std::optional<RunToken> token = {};                           // of the run; generated if this node is alone
+  std::string host = "127.0.0.1";                               // this node's address for the others
+  bool tls = false;                                             // TLS between nodes and ranks; the same on all
+  bool follows = false;                                         // never leads, even if it could
+  std::string run = "run", workload = "none", version = "any";  // version of systole; the same on all nodes
+  Command command = {};                                         // the same for every rank: argv, env, cwd
   std::string log_folder = ".";
-  Seconds heartbeat = Seconds(10.0);                // of nodes and ranks: silent for so long, one counts as lost
-  Seconds start_time = Seconds(120.0);              // for a rank of our own to take its place
+  Seconds heartbeat = Seconds(10.0);                // of nodes and ranks: after so long a silence one counts as lost
+  Seconds start_time = Seconds(120.0);              // for one of our own ranks to take its place
   std::function<void(std::string_view)> tell = {};  // sentences for the user
-  LocalRanks::LineSink line = {};                   // what the ranks of this node say
+  LocalRanks::LineSink line = {};                   // output of the ranks of this node
   std::function<LaunchStop()> stop = {};
-  std::function<std::int64_t()> newest_checkpoint = {};  // its step, -1 for none
-  // Called once this agent has its place, as leader or follower: from here on it is `stop` that ends it. Before, it
-  // holds nothing that must be given back.
+  std::function<std::int64_t()> newest_checkpoint = {};  // its step; -1: none
+  // Called once this agent has joined, as leader or follower: from then on `stop` ends it. Before, it holds nothing
+  // that must be released.
   std::function<void()> begins = {};
-  // Called once this agent leads, before any other agent is told of the run: what only one of them may do.
-  // Returns who looks on, or null.
+  // Called once this agent leads, before any other agent learns of the run: for what only one agent may do. Returns an
+  // observer, or null.
   std::function<Result<LaunchWatch*>()> lead = {};
-  LaunchWatch* watch = nullptr;  // as `lead` returned it
-  Chaos* chaos = nullptr;        // of the ranks of this node
-  Clock* clock = nullptr;        // this agent's; null: the real one
+  LaunchWatch* watch = nullptr;  // from `lead`
+  Chaos* chaos = nullptr;        // for the ranks of this node
+  Clock* clock = nullptr;        // null: the real one
 };
 
-// Returns when the run has ended, with how; no rank of this node lives then.
-// Errors: invalid (another workload or token than the leader's, or TLS on one side), unsupported (another version of
-// systole; no libssl), exists (a node of this name is there already), corrupt (no rendezvous listens there), not_found
-// (the program, the host), busy, io (nobody leads there within gather_time).
+// Returns the outcome when the run has ended; then no rank of this node is alive. Errors: invalid (another workload or
+// token than the leader's, or TLS on one side only), unsupported (another version of systole; no libssl), exists (a
+// node of this name has joined), corrupt (no rendezvous listens there), not_found (the program, the host), busy, io (no
+// leader there within gather_time).
 Result<LaunchOutcome> launch(LaunchOptions options);
 
 }  // namespace systole

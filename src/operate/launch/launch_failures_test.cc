@@ -1,4 +1,4 @@
-// What may go wrong with ranks of one node. Each ends in a new generation or one sentence, and nothing is left behind.
+// Failures of ranks on one node. Each ends in a new generation or in one sentence, and leaves nothing behind.
 #include <map>
 
 #include "ground/net/rendezvous_server.h"
@@ -90,7 +90,8 @@ TEST_F(LaunchFailures, what_a_rank_started_ends_with_it) {
   for (const pid_t pid : grandchildren) EXPECT_TRUE(ends_soon(pid));
 }
 
-// Reads lines of an agent in a process of its own until `n` of them say "up"; their processes, and what those started.
+// Reads lines of an agent in a separate process until `n` of them say "up". Returns the pids of these ranks and of
+// their children.
 std::vector<pid_t> pids_said(Process& agent, std::size_t n) {
   std::vector<pid_t> pids;
   std::string line;
@@ -117,7 +118,7 @@ TEST_F(LaunchFailures, kill_minus_nine_of_the_agent_leaves_no_orphan_of_any_degr
   const std::vector<pid_t> pids = pids_said(agent, 6);
   ASSERT_EQ(pids.size(), 6u);
   for (const pid_t pid : pids) EXPECT_TRUE(runs(pid));
-  EXPECT_TRUE(agent.signal(SIGKILL).ok());  // the agent alone, not its group
+  EXPECT_TRUE(agent.signal(SIGKILL).ok());  // only the agent, not its group
   agent.wait();
   for (const pid_t pid : pids) EXPECT_TRUE(ends_soon(pid)) << pid;
 }

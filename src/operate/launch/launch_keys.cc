@@ -1,6 +1,6 @@
 #include "operate/launch/launch_keys.h"
 
-#include <charconv>
+#include "ground/base/number_from.h"
 
 namespace systole {
 namespace {
@@ -8,7 +8,7 @@ namespace {
 constexpr const char* kOrders[] = {"run", "stop", "kill", "end"};
 constexpr std::size_t kMostRanks = 65'536;
 
-// The next word of a line, none at its end.
+// Removes and returns the next word of a line; empty at its end.
 std::string_view next_word(std::string_view& line) {
   const std::size_t end = std::min(line.find(' '), line.size());
   const std::string_view word = line.substr(0, end);
@@ -21,14 +21,6 @@ std::string_view next_line(std::string_view& text) {
   const std::string_view line = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
   return line;
-}
-
-template <typename T>
-std::optional<T> number(std::string_view word) {
-  T value{};
-  const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (failed != std::errc{} || end != word.data() + word.size()) return std::nullopt;
-  return value;
 }
 
 }  // namespace
@@ -52,9 +44,9 @@ Result<LaunchPlan> parse_plan(std::string_view text) {
   const std::string_view order = next_word(head);
   int place = 0;
   while (place < 4 && order != kOrders[place]) ++place;
-  const auto generation = number<std::uint64_t>(next_word(head));
-  const auto signal = number<int>(next_word(head)), code = number<int>(next_word(head));
-  const auto ranks = number<std::size_t>(next_word(head));
+  const auto generation = number_from<std::uint64_t>(next_word(head));
+  const auto signal = number_from<int>(next_word(head)), code = number_from<int>(next_word(head));
+  const auto ranks = number_from<std::size_t>(next_word(head));
   if (place == 4 || !generation || !signal || !code || !ranks || *ranks > kMostRanks) return broken;
   plan.order = static_cast<LaunchPlan::Order>(place);
   plan.generation = *generation;
@@ -62,7 +54,7 @@ Result<LaunchPlan> parse_plan(std::string_view text) {
   plan.outcome = {*code, std::string(next_line(text))};
   for (std::size_t i = 0; i < *ranks; ++i) {
     std::string_view line = next_line(text);
-    const auto slot = number<int>(next_word(line));
+    const auto slot = number_from<int>(next_word(line));
     if (!slot || line.empty()) return broken;
     plan.ranks.push_back({std::string(line), *slot});
   }
@@ -79,7 +71,7 @@ LeaderName parse_leader(std::string_view text) {
 std::string to_text(const NodeOffer& offer) { return fmt::format("{} {} {}", offer.slots, offer.host, offer.workload); }
 
 std::optional<NodeOffer> parse_offer(std::string_view text) {
-  const auto slots = number<int>(next_word(text));
+  const auto slots = number_from<int>(next_word(text));
   const std::string_view host = next_word(text);
   if (!slots || *slots < 0 || host.empty()) return std::nullopt;
   return NodeOffer{*slots, std::string(host), std::string(text)};
@@ -89,7 +81,8 @@ std::string exit_text(const RankExited& exit) { return fmt::format("{} {}", exit
 
 std::optional<RankExited> parse_exit(std::uint64_t generation, std::string_view key, std::string_view value) {
   key.remove_prefix(std::min(exits_key(generation).size(), key.size()));
-  const auto rank = number<int>(key), code = number<int>(next_word(value)), signal = number<int>(next_word(value));
+  const auto rank = number_from<int>(key), code = number_from<int>(next_word(value)),
+             signal = number_from<int>(next_word(value));
   if (!rank || !code || !signal) return std::nullopt;
   return RankExited{generation, *rank, *code, *signal};
 }

@@ -1,12 +1,12 @@
 #pragma once
-// What a launch writes into its rendezvous, and how: the names of keys, and the plan that the first agent publishes and
-// the others follow.
+// The contents of a launch's rendezvous: the names of keys, and the plan that the leader publishes and the others
+// follow.
 //
 //   workload             its hash
-//   leader               LeaderName, below; there before the workload is
+//   leader               LeaderName, below; written before the workload
 //   plan                 LaunchPlan, below
 //   ports/GENERATION     "host port port", where rank 0 of a user's program listens
-//   leaving/NODE         there when the node was asked to go
+//   leaving/NODE         exists once the node was asked to leave
 //   exits/GENERATION/R   "code signal", of a rank on another node
 //   leases: node/NAME (who: "SLOTS HOST WORKLOAD"), rank/R
 
@@ -27,14 +27,14 @@ inline std::string leaving_key(const std::string& node) { return "leaving/" + no
 inline std::string ports_key(std::uint64_t generation) { return "ports/" + std::to_string(generation); }
 inline std::string exits_key(std::uint64_t generation) { return "exits/" + std::to_string(generation) + "/"; }
 
-// What every agent is to do now.
+// The current order to every agent.
 struct LaunchPlan {
   enum class Order { run, stop, kill, end };
   std::uint64_t generation = 0;
   Order order = Order::run;
-  int signal = 0;               // stop
-  std::vector<RankSlot> ranks;  // run
-  LaunchOutcome outcome;        // end
+  int signal = 0;               // for stop
+  std::vector<RankSlot> ranks;  // for run
+  LaunchOutcome outcome;        // for end
 };
 std::string to_text(const LaunchPlan& plan);
 // Errors: corrupt.
@@ -55,7 +55,7 @@ std::optional<NodeOffer> parse_offer(std::string_view text);
 
 // "code signal".
 std::string exit_text(const RankExited& exit);
-// Of a key below exits_key(generation) and its value.
+// From a key below exits_key(generation) and its value.
 std::optional<RankExited> parse_exit(std::uint64_t generation, std::string_view key, std::string_view value);
 
 }  // namespace systole

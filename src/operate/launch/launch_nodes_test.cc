@@ -1,4 +1,4 @@
-// Several agents that find each other over TCP on 127.0.0.1, each a process but the one of the test itself.
+// Several agents that find each other over TCP on 127.0.0.1. Each is a process, except the test's own.
 #include <thread>
 
 #include "operate/launch/testing/launch_fixture.h"
@@ -16,7 +16,7 @@ class LaunchNodes : public LaunchFixture {
     options_.heartbeat = Seconds(3.0);
     options_.workload = "w";
   }
-  // The same run from another node, which comes second unless told; its output goes to a file.
+  // An agent of the same run on another node, which comes second unless told otherwise; its output goes to a file.
   Process other_node(const std::string& name, int slots, std::vector<std::string> more = {}) {
     std::vector<std::string> argv = {probe(),
                                      "agent",
@@ -41,7 +41,7 @@ class LaunchNodes : public LaunchFixture {
     text << std::ifstream(folder_ + "/" + name + ".out").rdbuf();
     return text.str();
   }
-  // Of 4 ranks, 2 are this node's.
+  // 4 ranks, 2 of them on this node.
   void two_and_two(int least) {
     ranks(least, 4);
     options_.slots = 2;
@@ -74,7 +74,7 @@ TEST_F(LaunchNodes, a_users_program_is_told_one_address_on_all_nodes) {
 TEST_F(LaunchNodes, when_a_node_is_killed_the_others_go_on_without_it) {
   own("once", 2, 4);
   two_and_two(2);
-  options_.membership.settle_time = Seconds(30.0);  // until both are there
+  options_.membership.settle_time = Seconds(30.0);  // until both have joined
   Process b = other_node("b", 2);
   int up = 0;
   on_line = [&](int, const std::string& line) {

@@ -1,6 +1,6 @@
 #pragma once
-// Who looks on while an agent leads: what happens to generations, and a moment now and then to look at the ranks
-// themselves. Called in the agent's thread, which starts and reaps ranks: short.
+// An observer of the leading agent: is told about generations, and is called now and then to look at the ranks. Called
+// in the agent's thread, which starts and reaps ranks, so calls must be short.
 
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@ class LaunchWatch {
  public:
   virtual ~LaunchWatch() = default;
   virtual void starts(std::uint64_t generation, int ranks, Seconds now) = 0;
-  // It is to end, with all its ranks; `rank`: the cause, or -1.
+  // The generation will end, with all its ranks; `rank`: the cause, or -1.
   virtual void ends(std::uint64_t generation, const std::string& cause, int rank, Seconds now) = 0;
   virtual void look(Seconds now) = 0;  // several times a second
 };

@@ -19,7 +19,7 @@ Result<std::unique_ptr<LaunchLeader>> LaunchLeader::make(const LaunchOptions& op
   RendezvousClient client = TRY(RendezvousClient::connect(server->address(), token, {.tls = options.tls}));
   TRY(client.set(kLeaderKey, to_text(LeaderName{options.node, options.version})));
   TRY(client.set(kWorkloadKey, options.workload));
-  NodeWork work = TRY(NodeWork::make(options, server->address(), token));  // of this node: where it listens
+  NodeWork work = TRY(NodeWork::make(options, server->address(), token));  // the rendezvous is here
   return std::unique_ptr<LaunchLeader>(
       new LaunchLeader(options, std::move(server), std::move(client), std::move(work)));
 }
@@ -38,7 +38,7 @@ Result<LaunchOutcome> LaunchLeader::run() {
   TRY(give(NodeJoined{options_.node, options_.slots}));
   while (!outcome_) {
     for (const RankExited& exit : work_.ranks().poll(kBeat)) TRY(give(exit));
-    if (work_.ranks().empty()) clock_->sleep(kBeat);  // nothing to hear: no rank of ours runs
+    if (work_.ranks().empty()) clock_->sleep(kBeat);  // none of our ranks runs, so there is no output to wait for
     TRY(hear_user());
     if (due(nodes_at_, 0.05)) {
       TRY(watch_nodes());
@@ -131,7 +131,7 @@ Status LaunchLeader::hear_exits() {
   return Done{};
 }
 
-// Ranks of our own keep a lease. One that stopped renewing it, or never took it, hangs.
+// Ranks of our own programs keep a lease. A rank that stops renewing it, or never takes it, hangs.
 Status LaunchLeader::watch_heartbeats() {
   if (!options_.membership.own_ranks || membership_.generation() == 0) return Done{};
   const std::uint64_t generation = membership_.generation();
@@ -147,7 +147,7 @@ Status LaunchLeader::watch_heartbeats() {
       silent[rank] = options_.heartbeat - lease.left;
     }
   }
-  constexpr Seconds kToEnd(60.0);  // from giving its place back to the end of its process
+  constexpr Seconds kToEnd(60.0);  // from releasing its place to the end of its process
   for (int rank = 0; rank < static_cast<int>(membership_.ranks().size()); ++rank) {
     const auto seen = seen_.find(rank);
     if (seen == seen_.end() && now - started_ > options_.start_time) silent.emplace(rank, now - started_);
@@ -166,7 +166,7 @@ Status LaunchLeader::hear_user() {
   if (stop.count > stops_) {
     const bool at_once = stop.count > 1;
     stops_ = stop.count;
-    TRY(give(StopAsked{stop.signal, at_once, stop.budget}));
+    TRY(give(StopRequested{stop.signal, at_once, stop.budget}));
   }
   if (options_.newest_checkpoint && due(checkpoint_at_, 0.5)) {
     const std::int64_t newest = options_.newest_checkpoint();
@@ -178,7 +178,7 @@ Status LaunchLeader::hear_user() {
   return Done{};
 }
 
-// The others read how it ended; for a moment, they may be gone themselves.
+// Waits a moment for the others to read the outcome; they may be gone.
 void LaunchLeader::say_goodbye() {
   work_.end();
   LaunchPlan plan{.generation = membership_.generation(), .order = LaunchPlan::Order::end, .outcome = *outcome_};

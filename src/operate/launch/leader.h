@@ -1,5 +1,5 @@
 #pragma once
-// The agent that leads: it holds the membership, and the rendezvous is in its process.
+// The leading agent: it holds the membership, and serves the rendezvous in its process.
 
 #include <map>
 #include <set>
@@ -36,11 +36,11 @@ class LaunchLeader {
   Membership membership_;
   std::unique_ptr<Clock> real_;
   Clock* clock_;
-  std::set<std::string> nodes_;            // that joined, besides this one
-  std::set<std::string> exits_;            // keys that were heard, of this generation
-  std::map<int, Seconds> seen_;            // a rank's last sign of life
-  std::set<int> hung_;                     // told of, in this generation
-  static constexpr Seconds kNever{-1e12};  // the clock's zero means nothing
+  std::set<std::string> nodes_;            // joined nodes, besides this one
+  std::set<std::string> exits_;            // keys already handled, of this generation
+  std::map<int, Seconds> seen_;            // last sign of life by rank
+  std::set<int> hung_;                     // reported ranks of this generation
+  static constexpr Seconds kNever{-1e12};  // before any time; the clock's zero means nothing
   Seconds started_{}, nodes_at_ = kNever, heartbeats_at_ = kNever, looked_at_ = kNever, checkpoint_at_ = kNever;
   std::int64_t checkpoint_ = -1;
   int stops_ = 0;

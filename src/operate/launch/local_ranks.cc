@@ -14,15 +14,15 @@
 namespace systole {
 namespace {
 
-constexpr std::size_t kLongestLine = 16 * 1024;  // longer ones are cut for the caller, not in the file
-constexpr int kPiecesAtOnce = 16;                // of one rank before the next is heard
+constexpr std::size_t kLongestLine = 16 * 1024;  // longer lines are cut for the caller, not in the file
+constexpr int kPiecesAtOnce = 16;                // of one rank before the next is read
 
 }  // namespace
 
 struct LocalRanks::Running {
   Process process;
   Fd out, log;
-  std::string line;  // begun, not ended
+  std::string line;  // unfinished line
   bool log_broken = false;
 };
 
@@ -64,7 +64,7 @@ Status LocalRanks::start(std::uint64_t generation, int rank, Command command) {
   Fd log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));  // a program may print secrets
   if (log.get() < 0) return os_error(errno, "open", path);
   command.in = ChildStream::null();
-  command.out = command.err = ChildStream::to(theirs.get());  // one pipe, so that their order stays
+  command.out = command.err = ChildStream::to(theirs.get());  // one pipe, to keep their order
   command.own_group = command.dies_with_parent = true;
   command.announce = guard_.socket();
   Process process = TRY(Process::start(command));
@@ -80,7 +80,7 @@ std::vector<RankExited> LocalRanks::poll(Seconds wait) {
   ::poll(ends.data(), ends.size(), static_cast<int>(std::max(wait.count() * 1e3, 0.0)));
   std::vector<RankExited> ended;
   for (auto it = ranks_.begin(); it != ranks_.end();) {
-    const bool gone = it->second->process.has_ended();  // asked before reading: what it said last is read below
+    const bool gone = it->second->process.has_ended();  // checked before reading, so the last output is read below
     read_from(it->first, *it->second);
     if (!gone) {
       ++it;
@@ -112,7 +112,7 @@ void LocalRanks::take(int rank, Running& running, std::string_view text) {
   for (std::string_view rest = text; !rest.empty() && !running.log_broken;) {
     const ssize_t wrote = ::write(running.log.get(), rest.data(), rest.size());
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) {  // training goes on; its log does not
+    if (wrote < 0) {  // a failed log does not stop training
       running.log_broken = true;
       line_(rank, to_string(os_error(errno, "write the log of this rank to", folder_)));
       break;
@@ -133,7 +133,7 @@ void LocalRanks::take(int rank, Running& running, std::string_view text) {
   }
 }
 
-// It has ended: what it left running in its group is killed while the number is still its own.
+// After a rank has ended: kills what it left running in its group, while its pid is still reserved.
 RankExited LocalRanks::finish(int rank, Running& running) {
   (void)running.process.signal_group(SIGKILL);
   const Exit exit = running.process.wait();

@@ -1,7 +1,7 @@
 #pragma once
-// The rank processes of one node: started, heard, signalled and reaped. Each leads a process group, dies with the
-// thread that started it, and is known to a guard that kills its group when this process is gone. What a rank says goes
-// to a file of its own, per generation, and line by line to the caller. One thread.
+// The rank processes of one node: starts, reads, signals and reaps them. Each rank leads a process group, dies with the
+// thread that started it, and is registered with a guard that kills its group when this process is gone. A rank's
+// output goes to its own file, per generation, and line by line to the caller. One thread.
 
 #include <functional>
 #include <map>
@@ -20,24 +20,24 @@ class LocalRanks {
  public:
   using LineSink = std::function<void(int rank, std::string_view line)>;
 
-  // Logs go to `log_folder`/rank-3.generation-2.log; the folder must be there.
+  // Logs go to `log_folder`/rank-3.generation-2.log; the folder must exist.
   static Result<std::unique_ptr<LocalRanks>> make(std::string log_folder, LineSink line);
   ~LocalRanks();  // kills them all
 
-  // REQUIRES: no rank of another generation runs. The command's streams, group and ties are set here.
-  // Errors: as Process::start; no_space, io (its log).
+  // Sets the command's streams, group and death signal. REQUIRES: no rank of another generation runs. Errors: as
+  // Process::start; no_space, io (its log).
   Status start(std::uint64_t generation, int rank, Command command);
 
-  // Reads what the ranks say, for at most `wait` until there is something, and returns those that ended, the gravest
-  // first: killed by a signal before those with an exit code.
+  // Waits up to `wait` for output, reads it, and returns the ranks that ended, the most severe first: those killed by a
+  // signal before those with an exit code.
   std::vector<RankExited> poll(Seconds wait);
 
-  void signal(int number);  // to each group
+  void signal(int number);  // to each rank's group
   void kill() { signal(9); }
   bool empty() const { return ranks_.empty(); }
   std::vector<int> running() const;
   std::uint64_t generation() const { return generation_; }
-  pid_t pid_of(int rank) const;  // -1: does not run
+  pid_t pid_of(int rank) const;  // -1: not running
 
   static std::string log_name(std::uint64_t generation, int rank);
 

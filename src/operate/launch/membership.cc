@@ -10,14 +10,12 @@
 namespace systole {
 namespace {
 
-constexpr Seconds kHour(3600.0);
-
 std::string signal_name(int number) {
   const char* name = ::sigabbrev_np(number);
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
 }
 
-// In place: gcc 12 warns falsely of a variant that is moved in.
+// Constructs in place: gcc 12 warns falsely about a moved variant.
 template <typename Action>
 void order(std::vector<LaunchAction>& actions, Action action) {
   actions.emplace_back(std::in_place_type<Action>, std::move(action));
@@ -40,7 +38,7 @@ std::string Membership::name_of(int rank) const {
                            : fmt::format("rank {}", rank);
 }
 
-// Slots where a rank may run, by node in the order in which the nodes came.
+// Slots where a rank may run, in the order in which their nodes joined.
 std::vector<RankSlot> Membership::usable() const {
   std::vector<std::pair<std::int64_t, std::string>> order;
   for (const auto& [name, node] : nodes_) order.emplace_back(node.order, name);
@@ -54,7 +52,7 @@ std::vector<RankSlot> Membership::usable() const {
   return slots;
 }
 
-// While gathering: starts when there is enough, gives up when there will not be.
+// While gathering: starts when there are enough slots, and gives up at the deadline.
 void Membership::gather(Actions& actions) {
   std::vector<RankSlot> slots = usable();
   const auto count = static_cast<int>(slots.size());
@@ -66,7 +64,7 @@ void Membership::gather(Actions& actions) {
     slots.resize(static_cast<std::size_t>(std::min(count, options_.max_ranks)));
     start(std::move(slots), actions);
   } else if (now_ >= *deadline_) {
-    // Of what had begun and where no rank failed, nodes were lost: begun again it may have others.
+    // A run that had begun lost nodes, without a failed rank: a restart may get others.
     const int code = generation_ > 0 && left_out_.empty() ? kExitNotSaved : kExitNo;
     end({code, fmt::format("{} of the {} needed have a place after {}", count, counted(options_.min_ranks, "rank"),
                            to_string(options_.gather_time))},
@@ -119,7 +117,7 @@ void Membership::on(const NodeLeft& event, Actions& actions) {
   if (phase_ != Phase::running && alive_.empty()) all_gone(actions);
 }
 
-// With enough left it saves and goes on without the node; otherwise it saves and stops.
+// With enough slots left it saves and goes on without the node; otherwise it saves and stops.
 void Membership::on(const NodeLeaving& event, Actions& actions) {
   const auto node = nodes_.find(event.node);
   if (node == nodes_.end() || node->second.slots == 0) return;
@@ -132,7 +130,7 @@ void Membership::on(const NodeLeaving& event, Actions& actions) {
   if (enough) {
     drain(SIGTERM, actions);
   } else {
-    on(StopAsked{SIGTERM}, actions);
+    on(StopRequested{SIGTERM}, actions);
   }
 }
 
@@ -141,7 +139,7 @@ void Membership::on(const RankExited& event, Actions& actions) {
   alive_.erase(event.rank);
   codes_[static_cast<std::size_t>(event.rank)] = event.signal != 0 ? 128 + event.signal : event.code;
   if (phase_ == Phase::running && options_.own_ranks && event.code == kExitOverBudget)
-    on(StopAsked{SIGTERM, false, true}, actions);  // all of them stop there
+    on(StopRequested{SIGTERM, false, true}, actions);  // all of them stop there
   if (phase_ == Phase::running && (event.code != 0 || event.signal != 0)) {
     const bool final = options_.own_ranks && event.code >= kExitNo && event.code <= kExitMissing;
     const bool victim = event.code == kExitNotSaved || event.code == kExitSaved;
@@ -164,11 +162,11 @@ void Membership::on(const RankExited& event, Actions& actions) {
 
 void Membership::on(const RankHung& event, Actions& actions) {
   if (event.generation != generation_ || !alive(event.rank)) return;
-  if (phase_ != Phase::running) return;  // killing and draining have deadlines of their own
+  if (phase_ != Phase::running) return;  // killing and draining have their own deadlines
   suspect({Failure::hung, event.rank, fmt::format("gave no sign of life for {}", to_string(event.silent)), 0}, actions);
 }
 
-// A rank failed. The gravest cause may be yet to be seen.
+// A rank failed. A more severe failure, the cause, may follow.
 void Membership::suspect(Fault fault, Actions& actions) {
   const bool certain = fault.failure == Failure::killed || fault.failure == Failure::hung;
   faults_.push_back(std::move(fault));
@@ -198,7 +196,7 @@ void Membership::decide(Actions& actions) {
   kill(actions, cause, fault.rank);
 }
 
-// Counts a failure against the slot; leaves it out when it is one too many.
+// Counts a failure against the slot, and leaves the slot out at the limit.
 void Membership::blame(const Fault& fault, Actions& actions) {
   const RankSlot& slot = ranks_[static_cast<std::size_t>(fault.rank)];
   std::deque<Seconds>& times = failures_[slot];
@@ -211,7 +209,7 @@ void Membership::blame(const Fault& fault, Actions& actions) {
                                   name_of(fault.rank), fault.what, counted(times.size(), "time"), slot.index, where)});
 }
 
-// Whether one more restart is within the cap; counts it. Otherwise the launch will end.
+// Counts a restart, and checks it against the cap. Beyond the cap the launch will end.
 bool Membership::may_restart(const std::string& cause) {
   if (stopping_) {
     outcome_ = {kExitNotSaved, cause + " while the run was asked to stop"};
@@ -254,7 +252,7 @@ void Membership::all_gone(Actions& actions) {
   gather(actions);
 }
 
-// How a run that was asked to stop ended. Code 75 is said by ranks that know the checkpoint to be whole.
+// The outcome of a run that was asked to stop. Code 75 comes from ranks that know that the checkpoint is complete.
 LaunchOutcome Membership::stopped() const {
   const auto count = [&](int code) { return std::count(codes_.begin(), codes_.end(), code); };
   const auto all = static_cast<std::int64_t>(codes_.size());
@@ -268,14 +266,14 @@ LaunchOutcome Membership::stopped() const {
   return {kExitNotSaved, "stopped before its state was saved: it goes on from the checkpoint before"};
 }
 
-// Asked to stop, one of its ranks has said that the checkpoint is whole; the others are about to end.
+// True if, after a stop was asked for, a rank has reported a complete checkpoint.
 bool Membership::has_saved() const {
   const bool ends = stopping_ && (phase_ == Phase::draining || phase_ == Phase::killing);
   return ends && options_.own_ranks &&
          std::ranges::any_of(codes_, [](int code) { return code == kExitSaved || code == kExitOverBudget; });
 }
 
-void Membership::on(const StopAsked& event, Actions& actions) {
+void Membership::on(const StopRequested& event, Actions& actions) {
   const bool saved = has_saved();
   stopping_ = true;
   over_budget_ = over_budget_ || event.budget;

@@ -1,5 +1,5 @@
 #pragma once
-// What a launch is told and what it orders (membership.h): plain values.
+// Events and actions of a launch (membership.h): plain values.
 
 #include <compare>
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace systole {
 
-// A place where one rank can run: on a node, by number (a GPU, or a share of the cores).
+// A slot for one rank: a node and an index on it (a GPU, or a share of the cores).
 struct RankSlot {
   std::string node;
   int index = 0;
   auto operator<=>(const RankSlot&) const = default;
 };
 
-// How a run of many ranks ended; the code as `systole help exit-codes` lists them.
+// The outcome of a run of many ranks; its code is one that `systole help exit-codes` lists.
 struct LaunchOutcome {
   int exit_code = 0;
   std::string sentence;
@@ -32,36 +32,37 @@ struct NodeJoined {
   std::string node;
   int slots = 0;
 };
-struct NodeLeft {  // said so, or its lease ran out: its ranks are gone, or will find themselves refused
+struct NodeLeft {  // it left, or its lease expired: its ranks are gone, or will be refused
   std::string node, why;
 };
-struct NodeLeaving {  // it was asked to go, and is still there for a while
+struct NodeLeaving {  // it was asked to leave, and stays for a while
   std::string node;
 };
 struct RankExited {
   std::uint64_t generation = 0;
-  int rank = 0, code = 0, signal = 0;  // signal: that killed it, or 0
+  int rank = 0, code = 0, signal = 0;  // signal: the one that killed it, or 0
 };
 struct RankHung {  // its heartbeat stopped
   std::uint64_t generation = 0;
   int rank = 0;
   Seconds silent{};
 };
-struct StopAsked {
+struct StopRequested {
   int signal = 0;
-  bool at_once = false;  // a second Ctrl-C: save nothing
-  bool budget = false;   // by nobody: what it may cost is used
+  bool at_once = false;  // a second Ctrl-C: does not save
+  bool budget = false;   // not by a user: the budget is used up
 };
-struct Progressed {};  // a checkpoint newer than those before was committed
+struct Progressed {};  // a newer checkpoint was committed
 struct Tick {};        // time passed
 
-using LaunchEvent = std::variant<NodeJoined, NodeLeft, NodeLeaving, RankExited, RankHung, StopAsked, Progressed, Tick>;
+using LaunchEvent =
+    std::variant<NodeJoined, NodeLeft, NodeLeaving, RankExited, RankHung, StopRequested, Progressed, Tick>;
 
-// Actions, to be carried out in order.
+// Actions, to be executed in order.
 
 struct StartGeneration {
   std::uint64_t generation = 0;
-  std::vector<RankSlot> ranks;  // where rank i runs
+  std::vector<RankSlot> ranks;  // slot of rank i
 };
 struct AskRanksToStop {  // SIGTERM to each
   std::uint64_t generation = 0;
@@ -70,9 +71,9 @@ struct AskRanksToStop {  // SIGTERM to each
 struct KillRanks {
   std::uint64_t generation = 0;
   std::string cause = {};  // empty: they were asked to stop
-  int rank = -1;           // that was the cause, or -1
+  int rank = -1;           // the cause, or -1
 };
-struct Tell {  // the user
+struct Tell {  // to the user
   std::string sentence;
 };
 struct EndLaunch {

@@ -1,5 +1,5 @@
-// Every order of events, and long random ones, against a world that does what it is told: whatever happens, two
-// generations never overlap, numbers only grow, limits hold, and when nothing more happens it comes to rest.
+// Tries every order of events, and long random ones, in a simulated world that obeys all actions. Invariants:
+// generations never overlap, their numbers only grow, limits hold, and without further events it comes to rest.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -18,7 +18,7 @@ struct World {
   Seconds now{1e5};
   std::uint64_t generation = 0;
   std::vector<RankSlot> ranks;
-  std::set<int> alive;  // processes that run
+  std::set<int> alive;  // running processes
   std::set<std::string> nodes;
   bool killed = false, asked = false, ended = false, undying = false;
   std::deque<Seconds> restarts;
@@ -79,7 +79,7 @@ struct World {
     return ::testing::AssertionSuccess();
   }
 
-  // Nothing more happens but what was ordered: it must end, or run with nothing pending.
+  // Without further events, only executes actions: it must end, or run with nothing pending.
   ::testing::AssertionResult settle() {
     for (int i = 0; i < 40 && !ended; ++i) {
       if (killed || asked) {
@@ -115,8 +115,8 @@ LaunchEvent event_of(int kind, World& world) {
     case 11: return RankExited{g, 1, 1, 0};
     case 12: return RankExited{g == 0 ? 0 : g - 1, 0, 0, SIGKILL};
     case 13: return RankHung{g, 1, Seconds(10.0)};
-    case 14: return StopAsked{SIGTERM};
-    case 15: return StopAsked{SIGINT, true};
+    case 14: return StopRequested{SIGTERM};
+    case 15: return StopRequested{SIGINT, true};
     case 16: return Progressed{};
     case 17: world.now += Seconds(0.6); return Tick{};
     case 18: world.now += Seconds(5.0); return Tick{};
@@ -131,7 +131,7 @@ std::string trail_of(const std::vector<int>& trail) {
   return text;
 }
 
-// Depth first over all sequences; false at the first that breaks.
+// Depth first over all sequences; false at the first violation.
 bool explore(const World& world, int depth, std::vector<int>& trail) {
   World rest = world;
   if (const auto settled = rest.settle(); !settled) {
@@ -177,7 +177,7 @@ TEST(MembershipExhaustive, long_random_sequences) {
     std::vector<int> trail;
     for (int i = 0; i < 60 && !world.ended; ++i) {
       trail.push_back(static_cast<int>(random.below(kKinds)));
-      if (trail.back() == 14 && random.below(4) != 0) trail.back() = 17;  // or nearly every one ends early
+      if (trail.back() == 14 && random.below(4) != 0) trail.back() = 17;  // otherwise nearly every sequence ends early
       if (trail.back() == 15) trail.back() = 0;
       const auto done = world.give(event_of(trail.back(), world));
       ASSERT_TRUE(done) << "after" << trail_of(trail);

@@ -7,7 +7,7 @@
 namespace systole {
 namespace {
 
-// A membership with a clock, and what came out last.
+// A membership with a clock, and its last actions.
 struct Launch {
   explicit Launch(MembershipOptions options) : membership(options) {}
   Membership membership;
@@ -26,7 +26,7 @@ struct Launch {
     return (*this)(RankExited{membership.generation(), rank, code, signal});
   }
   Launch& killed(int rank) { return exits(rank, 0, SIGKILL); }
-  // Every rank but these is gone, as after KillRanks.
+  // All ranks but these are gone, as after KillRanks.
   Launch& all_gone() {
     const auto n = static_cast<int>(membership.ranks().size());
     const std::uint64_t generation = membership.generation();
@@ -69,11 +69,11 @@ TEST(Membership, programs_are_asked_to_stop_at_the_budget) {
   MembershipOptions options = ranks(2, 2);
   options.own_ranks = false;
   Launch l(options);
-  l(NodeJoined{"a", 2})(StopAsked{SIGTERM, false, true});
+  l(NodeJoined{"a", 2})(StopRequested{SIGTERM, false, true});
   EXPECT_EQ(l.find<AskRanksToStop>()->signal, SIGTERM);
   EXPECT_EQ(l.exits(0, 0).exits(1, 1).outcome().exit_code, kExitOverBudget);
   Launch none(options);
-  none(StopAsked{SIGTERM, false, true});
+  none(StopRequested{SIGTERM, false, true});
   EXPECT_EQ(none.outcome().exit_code, kExitOverBudget) << "before any rank ran";
 }
 
@@ -85,7 +85,7 @@ TEST(Membership, starts_when_all_have_a_place_and_is_done_when_all_are) {
   EXPECT_EQ(l.membership.ranks()[2], (RankSlot{"b", 0}));
   for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(l.exits(rank, 0).last.empty());
   EXPECT_EQ(l.exits(3, 0).outcome(), (LaunchOutcome{0, "4 ranks finished"}));
-  EXPECT_TRUE(l(StopAsked{SIGTERM}).last.empty()) << "it has ended";
+  EXPECT_TRUE(l(StopRequested{SIGTERM}).last.empty()) << "it has ended";
 }
 
 TEST(Membership, takes_no_more_ranks_than_allowed_and_waits_a_little_for_more_than_needed) {
@@ -120,7 +120,7 @@ TEST(Membership, a_lost_rank_ends_its_generation_and_the_next_waits_for_all_to_b
   EXPECT_EQ(l.killed(0).started(), 0) << "rank 2 still lives";
   EXPECT_EQ(l.killed(2).started(), 3);
   EXPECT_EQ(l.membership.generation(), 2u);
-  // What generation 1 says now is heard no more.
+  // Events of generation 1 are ignored now.
   EXPECT_TRUE(l(RankExited{1, 0, 1, 0}).last.empty());
   EXPECT_TRUE(l(RankHung{1, 0, Seconds(9.0)}).last.empty());
 }
@@ -132,7 +132,7 @@ TEST(Membership, the_cause_is_named_and_not_its_victims) {
   EXPECT_TRUE(l.exits(2, kExitNotSaved).last.empty());
   EXPECT_EQ(l.killed(1).told(), "rank 1 was killed by SIGKILL: generation 1 ends\n");
   EXPECT_EQ(l.membership.generation(), 2u);
-  // A victim alone, as when a socket was cut: nobody is blamed, and it goes on.
+  // A victim without a cause, as after a cut socket: nobody is blamed, and the run goes on.
   l.exits(0, kExitNotSaved).after(1);
   EXPECT_EQ(l.told(), "rank 0 lost the others: generation 2 ends\n");
   l.all_gone().exits(0, kExitNotSaved).after(1).all_gone();
@@ -156,7 +156,7 @@ TEST(Membership, a_rank_that_fails_twice_is_left_out_and_named) {
   EXPECT_NE(l.told().find("rank 2 was killed by SIGKILL, 2 times"), std::string::npos) << l.told();
   EXPECT_NE(l.told().find("slot 2 is excluded from now on"), std::string::npos);
   EXPECT_EQ(l.all_gone().started(), 2);
-  // Below the least it gives up, and says why.
+  // Below min_ranks it gives up, and says why.
   l.killed(0).all_gone();
   EXPECT_EQ(l.killed(0).all_gone().outcome(),
             (LaunchOutcome{1, "rank 0 was killed by SIGKILL, 2 times in a row: 1 of the 2 ranks needed are left"}));
@@ -204,67 +204,67 @@ TEST(Membership, an_answer_of_our_own_ranks_is_final_and_one_of_a_users_program_
 
 TEST(Membership, asked_to_stop_it_asks_its_ranks_and_says_whether_they_saved) {
   Launch saved(ranks(2, 2));
-  saved(NodeJoined{"a", 2})(StopAsked{SIGTERM});
+  saved(NodeJoined{"a", 2})(StopRequested{SIGTERM});
   ASSERT_NE(saved.find<AskRanksToStop>(), nullptr);
   EXPECT_EQ(saved.find<AskRanksToStop>()->signal, SIGTERM);
   EXPECT_EQ(saved.exits(0, kExitSaved).exits(1, kExitSaved).outcome().exit_code, kExitSaved);
 
-  Launch late(ranks(2, 2));  // one of them does not come to an end
-  late(NodeJoined{"a", 2})(StopAsked{SIGTERM}).exits(0, kExitNotSaved);
+  Launch late(ranks(2, 2));  // one of them does not end
+  late(NodeJoined{"a", 2})(StopRequested{SIGTERM}).exits(0, kExitNotSaved);
   EXPECT_EQ(late.after(29).find<KillRanks>(), nullptr);
   EXPECT_NE(late.after(2).find<KillRanks>(), nullptr);
   EXPECT_EQ(late.killed(1).outcome().exit_code, kExitNotSaved);
 
-  Launch gone(ranks(2, 2));  // saved by one, without waiting for the other, which is gone
-  gone(NodeJoined{"a", 2})(StopAsked{SIGTERM}).killed(1);
+  Launch gone(ranks(2, 2));  // one saved, and did not wait for the other, which is gone
+  gone(NodeJoined{"a", 2})(StopRequested{SIGTERM}).killed(1);
   EXPECT_EQ(gone.exits(0, kExitSaved).outcome().exit_code, kExitSaved);
 
   Launch at_once(ranks(2, 2));
-  at_once(NodeJoined{"a", 2})(StopAsked{SIGINT})(StopAsked{SIGINT, true});
+  at_once(NodeJoined{"a", 2})(StopRequested{SIGINT})(StopRequested{SIGINT, true});
   EXPECT_NE(at_once.find<KillRanks>(), nullptr);
   EXPECT_EQ(at_once.all_gone().outcome().exit_code, kExitInterrupted);
 
   Launch finished(ranks(2, 2));
-  finished(NodeJoined{"a", 2})(StopAsked{SIGTERM}).exits(0, 0);
+  finished(NodeJoined{"a", 2})(StopRequested{SIGTERM}).exits(0, 0);
   EXPECT_EQ(finished.exits(1, 0).outcome().exit_code, kExitDone);
 
-  MembershipOptions options = ranks(2, 2);  // a user's program that ends well when asked to did not finish
+  MembershipOptions options = ranks(2, 2);  // a user's program that exits 0 after a stop request has not finished
   options.own_ranks = false;
   Launch theirs(options);
-  theirs(NodeJoined{"a", 2})(StopAsked{SIGTERM}).exits(0, 0);
+  theirs(NodeJoined{"a", 2})(StopRequested{SIGTERM}).exits(0, 0);
   EXPECT_EQ(theirs.exits(1, 0).outcome().exit_code, kExitSaved);
 
   Launch between(ranks(2, 2));  // in the middle of a restart
-  between(NodeJoined{"a", 2}).killed(0)(StopAsked{SIGTERM});
+  between(NodeJoined{"a", 2}).killed(0)(StopRequested{SIGTERM});
   EXPECT_EQ(between.killed(1).outcome().exit_code, kExitNotSaved);
   Launch before(ranks(2, 2));
-  EXPECT_EQ(before(StopAsked{SIGTERM}).outcome().exit_code, kExitNotSaved);
+  EXPECT_EQ(before(StopRequested{SIGTERM}).outcome().exit_code, kExitNotSaved);
 }
 
-// Slurm signals the nodes of a step a second time where the first of them has ended.
+// Slurm signals the nodes of a step a second time once the first of them has ended.
 TEST(Membership, asked_again_after_a_rank_has_saved_it_ends_the_others_and_has_saved) {
   Launch saved(ranks(2, 2));
-  saved(NodeJoined{"a", 2})(StopAsked{SIGTERM}).exits(0, kExitSaved)(StopAsked{SIGTERM, true});
+  saved(NodeJoined{"a", 2})(StopRequested{SIGTERM}).exits(0, kExitSaved)(StopRequested{SIGTERM, true});
   EXPECT_NE(saved.find<KillRanks>(), nullptr);
   EXPECT_EQ(saved.killed(1).outcome(), (LaunchOutcome{kExitSaved, "stopped with its state saved"}));
 
   Launch late(ranks(2, 2));  // while those that did not end in time are killed
-  late(NodeJoined{"a", 2})(StopAsked{SIGTERM}).exits(0, kExitSaved).after(31)(StopAsked{SIGTERM, true});
+  late(NodeJoined{"a", 2})(StopRequested{SIGTERM}).exits(0, kExitSaved).after(31)(StopRequested{SIGTERM, true});
   EXPECT_EQ(late.killed(1).outcome().exit_code, kExitSaved);
 
   Launch budget(ranks(2, 2));
-  budget(NodeJoined{"a", 2}).exits(0, kExitOverBudget)(StopAsked{SIGTERM, true});
+  budget(NodeJoined{"a", 2}).exits(0, kExitOverBudget)(StopRequested{SIGTERM, true});
   EXPECT_EQ(budget.killed(1).outcome(),
             (LaunchOutcome{kExitOverBudget, "its budget is used: stopped with its state saved"}));
 
-  Launch lost(ranks(2, 2));  // nobody knows of a whole checkpoint
-  lost(NodeJoined{"a", 2})(StopAsked{SIGTERM}).exits(0, kExitNotSaved)(StopAsked{SIGTERM, true});
+  Launch lost(ranks(2, 2));  // no complete checkpoint is known
+  lost(NodeJoined{"a", 2})(StopRequested{SIGTERM}).exits(0, kExitNotSaved)(StopRequested{SIGTERM, true});
   EXPECT_EQ(lost.killed(1).outcome().exit_code, kExitInterrupted);
 
-  MembershipOptions options = ranks(2, 2);  // of a user's program each rank saves its own
+  MembershipOptions options = ranks(2, 2);  // each rank of a user's program saves its own
   options.own_ranks = false;
   Launch theirs(options);
-  theirs(NodeJoined{"a", 2})(StopAsked{SIGTERM}).exits(0, kExitSaved)(StopAsked{SIGTERM, true});
+  theirs(NodeJoined{"a", 2})(StopRequested{SIGTERM}).exits(0, kExitSaved)(StopRequested{SIGTERM, true});
   EXPECT_EQ(theirs.killed(1).outcome().exit_code, kExitInterrupted);
 }
 
@@ -291,7 +291,7 @@ TEST(Membership, a_fixed_number_of_ranks_waits_for_a_lost_node_to_come_back) {
   l(NodeJoined{"a", 1})(NodeJoined{"b", 1})(NodeLeft{"b", "gone"}).killed(0);
   EXPECT_EQ(l.started(), 0);
   EXPECT_EQ(l(NodeJoined{"b", 1}).started(), 2);
-  l(NodeJoined{"b", 1});  // its agent died and came back before its lease ran out
+  l(NodeJoined{"b", 1});  // its agent died and returned before its lease expired
   EXPECT_NE(l.find<KillRanks>(), nullptr);
   EXPECT_EQ(l.killed(0).started(), 2);
 }
@@ -304,7 +304,7 @@ TEST(Membership, a_node_that_is_asked_to_go_saves_and_the_others_go_on) {
   EXPECT_EQ(l.started(), 2);
   l(NodeLeft{"b", "said so"});
   EXPECT_TRUE(l.last.empty());
-  l(NodeLeaving{"a"});  // nothing would be left: it stops
+  l(NodeLeaving{"a"});  // no node would be left: it stops
   l.exits(0, kExitSaved);
   EXPECT_EQ(l.exits(1, kExitSaved).outcome().exit_code, kExitSaved);
 }

@@ -41,7 +41,7 @@ Status NodeWork::apply(const LaunchPlan& plan, RendezvousClient& client) {
   return Done{};
 }
 
-// The node of rank 0 chooses the ports at which rank 0 of a user's program listens, and tells the others.
+// The node of rank 0 chooses the ports on which rank 0 of a user's program listens, and publishes them.
 Result<ForeignPlaces> NodeWork::agree_on_ports(const LaunchPlan& plan, RendezvousClient& client) const {
   ForeignPlaces places;
   places.max_restarts = options_->membership.restarts_per_hour;
@@ -67,7 +67,7 @@ Environment NodeWork::environment_of(const RankPlace& place, const ForeignPlaces
                               options_->host, options_->tls};
   Environment variables = systole_environment(identity);
   if (options_->membership.own_ranks) return variables;
-  for (auto& [name, value] : variables) {  // nothing for a user's program to do there
+  for (auto& [name, value] : variables) {  // a user's program does not use them
     if (name == "SYSTOLE_TOKEN" || name == "SYSTOLE_RENDEZVOUS" || name == "SYSTOLE_TLS") value.reset();
   }
   for (const Environment& more : {torchrun_environment(identity, places), jax_environment(identity, places)}) {
@@ -80,7 +80,7 @@ Status NodeWork::start(const LaunchPlan& plan, RendezvousClient& client) {
   const bool ours = std::any_of(plan.ranks.begin(), plan.ranks.end(),
                                 [&](const RankSlot& slot) { return slot.node == options_->node; });
   if (!ours) return Done{};
-  end();  // nothing of an earlier generation
+  end();  // ends any earlier generation
   ForeignPlaces places;
   if (!options_->membership.own_ranks) places = TRY(agree_on_ports(plan, client));
   for (int rank = 0; rank < static_cast<int>(plan.ranks.size()); ++rank) {

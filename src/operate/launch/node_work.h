@@ -1,6 +1,6 @@
 #pragma once
-// What an agent does on its own node with the plan that the leader published: starts its share of the ranks with their
-// environment, passes signals on, kills.
+// Executes the leader's plan on an agent's own node: starts its share of the ranks with their environment, forwards
+// signals, kills.
 
 #include "ground/net/rendezvous_client.h"
 #include "operate/launch/launch.h"
@@ -13,10 +13,10 @@ class NodeWork {
  public:
   static Result<NodeWork> make(const LaunchOptions& options, NetAddress rendezvous, RunToken token);
 
-  // Errors: of starting a rank; those before it run.
+  // Errors: of starting a rank; the ranks before it run.
   Status apply(const LaunchPlan& plan, RendezvousClient& client);
   LocalRanks& ranks() { return *ranks_; }
-  // Kills what runs and waits for its end.
+  // Kills the running ranks and waits for their end.
   void end();
 
  private:
@@ -32,7 +32,7 @@ class NodeWork {
   std::unique_ptr<LocalRanks> ranks_;
 };
 
-// Where rank `rank` of a plan stands among all and on its node.
+// The place of rank `rank` of a plan, among all and on its node.
 RankPlace place_of(const LaunchPlan& plan, int rank);
 
 }  // namespace systole

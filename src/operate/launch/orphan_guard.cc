@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kMostGroups = 65'536;
 
-// Everything but `keep` is closed: a socket or a lock of the agent must not live on here.
+// Closes everything but `keep`: the guard must not hold a socket or a lock of the agent.
 void close_all_but(int keep) {
   const auto close_from_to = [](unsigned first, unsigned last) {
     if (first > last) return;
@@ -29,11 +29,11 @@ void close_all_but(int keep) {
   close_from_to(static_cast<unsigned>(keep) + 1, ~0u);
 }
 
-// The guard's whole life. Static memory: nothing may be allocated after a fork among threads.
+// Main loop of the guard. Uses static memory: nothing may be allocated after a fork of a threaded process.
 [[noreturn]] void keep_watch(int socket) {
   static pid_t groups[kMostGroups];
   int known = 0;
-  ::setpgid(0, 0);  // out of reach of the terminal's Ctrl-C
+  ::setpgid(0, 0);  // not reached by the terminal's Ctrl-C
   ::prctl(PR_SET_NAME, "systole-guard");
   for (int number = 1; number < 32; ++number) {
     if (number != SIGKILL && number != SIGSTOP) ::signal(number, number == SIGCHLD ? SIG_DFL : SIG_IGN);
@@ -86,7 +86,7 @@ OrphanGuard& OrphanGuard::operator=(OrphanGuard&& other) noexcept {
 }
 
 OrphanGuard::~OrphanGuard() {
-  socket_ = Fd();  // the guard sees the end, kills what it knows, and ends
+  socket_ = Fd();  // the guard sees the end of file, kills what it knows, and exits
   if (pid_ > 0) {
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {}
   }

@@ -1,9 +1,9 @@
 #pragma once
-// No rank outlives its agent, however the agent ends. A child that the kernel ties to its parent dies with it, but what
-// that child started does not; so a small process of its own keeps the numbers of the ranks' process groups, and when
-// the socket to the agent closes, which no kill can prevent, it kills them all.
+// Guarantees that no rank outlives its agent, however the agent ends. The kernel kills a child with its parent on
+// request, but not the child's own children. So a small guard process keeps the ids of the ranks' process groups. The
+// socket to the agent closes whenever the agent dies; then the guard kills all groups.
 //
-// It is a fork without exec that calls only what signal-safety(7) allows: nothing is to be installed for it.
+// The guard is a fork without exec that calls only what signal-safety(7) allows, so it needs no installed program.
 
 #include <sys/types.h>
 
@@ -20,13 +20,13 @@ class OrphanGuard {
   static Result<OrphanGuard> start();
   OrphanGuard(OrphanGuard&& other) noexcept;
   OrphanGuard& operator=(OrphanGuard&& other) noexcept;
-  ~OrphanGuard();  // the groups that it still knows are killed
+  ~OrphanGuard();  // kills the groups that it still knows
 
-  int socket() const { return socket_.get(); }  // for Command::announce: a child makes itself known
-  void forget(pid_t group);                     // it was reaped; its number may be another's
+  int socket() const { return socket_.get(); }  // for Command::announce: a child registers itself
+  void forget(pid_t group);                     // it was reaped; its id may be reused
   pid_t pid() const { return pid_; }
   bool alive();
-  // A new one in the place of one that was killed, knowing these groups.
+  // Replaces a guard that was killed; the new one knows these groups.
   Status revive(const std::vector<pid_t>& groups);
 
  private:

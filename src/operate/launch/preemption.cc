@@ -32,7 +32,7 @@ PreemptionWatch::~PreemptionWatch() {
   if (thread_.joinable()) thread_.join();
 }
 
-// A server that does not answer says nothing: it is asked again.
+// No answer is no announcement: it asks again.
 void PreemptionWatch::ask(const HttpPlace& place, Seconds every, const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any wake;

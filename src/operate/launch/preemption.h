@@ -1,6 +1,6 @@
 #pragma once
-// Whether this machine is about to be taken away. Google's metadata server says so of its Spot VMs about 30 s before
-// (https://cloud.google.com/compute/docs/instances/create-use-spot); other clouds by an address of their own.
+// Watches for the preemption of this machine. Google's metadata server announces it for Spot VMs about 30 s before
+// (https://cloud.google.com/compute/docs/instances/create-use-spot); other clouds have their own address.
 
 #include <atomic>
 #include <functional>
@@ -15,19 +15,19 @@
 namespace systole {
 
 struct PreemptionOptions {
-  std::string where;  // "off", an address, or "": Google's where this machine is one of theirs, else nowhere
+  std::string where;  // "off", an address, or "": Google's if this machine is one of theirs, otherwise off
   Seconds every = Seconds(1.0);
 };
 
 class PreemptionWatch {
  public:
-  // Asks from a thread of its own. Errors: invalid (no such address).
+  // Polls in its own thread. Errors: invalid (no such address).
   static Result<std::unique_ptr<PreemptionWatch>> start(const PreemptionOptions& options);
   ~PreemptionWatch();
   PreemptionWatch(const PreemptionWatch&) = delete;
   PreemptionWatch& operator=(const PreemptionWatch&) = delete;
 
-  bool announced() const { return announced_; }  // stays so
+  bool announced() const { return announced_; }  // stays true
   bool looks() const { return thread_.joinable(); }
 
  private:

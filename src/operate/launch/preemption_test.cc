@@ -9,7 +9,7 @@
 namespace systole {
 namespace {
 
-// A metadata server on loopback; says `flag` to who asks as Google's wants to be asked.
+// A metadata server on loopback; returns `flag` to requests in the form that Google's server requires.
 class MetadataServer {
  public:
   MetadataServer() : listening_(listen_on({"127.0.0.1", 0}).value()) {

@@ -1,7 +1,8 @@
 #include "operate/launch/rank_environment.h"
 
-#include <charconv>
 #include <cstdlib>
+
+#include "ground/base/number_from.h"
 
 namespace systole {
 namespace {
@@ -28,9 +29,7 @@ Result<std::string> variable(const char* name) {
 template <typename T>
 Result<T> number(const char* name) {
   const std::string text = TRY(variable(name));
-  T value{};
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed == std::errc{} && end == text.data() + text.size() && value >= T{}) return value;
+  if (const std::optional<T> value = number_from<T>(text); value && *value >= T{}) return *value;
   return error(ErrorKind::invalid, "{} is '{}', no number", name, text);
 }
 
@@ -85,10 +84,10 @@ Environment torchrun_environment(const RankIdentity& identity, const ForeignPlac
       {"TORCHELASTIC_RESTART_COUNT", text(p.generation - 1)},
       {"TORCHELASTIC_MAX_RESTARTS", text(places.max_restarts)},
       {"TORCHELASTIC_RUN_ID", identity.run},
-      // Rank 0 makes the store itself; the agent has none of PyTorch's.
+      // Rank 0 creates PyTorch's store; the agent has none.
       {"TORCHELASTIC_USE_AGENT_STORE", "False"},
   };
-  // As torchrun does: without it every rank takes all cores.
+  // Like torchrun: otherwise every rank uses all cores.
   if (p.local_ranks > 1 && std::getenv("OMP_NUM_THREADS") == nullptr) variables.emplace_back("OMP_NUM_THREADS", "1");
   return variables;
 }

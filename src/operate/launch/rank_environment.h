@@ -1,7 +1,7 @@
 #pragma once
-// What a rank finds in its environment. Ours read SYSTOLE_...; a user's program finds what torchrun
-// (https://docs.pytorch.org/docs/stable/elastic/run.html, "Environment Variables") and jax.distributed give, so that a
-// script written for either runs unchanged.
+// The environment of a rank. Our ranks read SYSTOLE_...; a user's program gets the variables of torchrun
+// (https://docs.pytorch.org/docs/stable/elastic/run.html, "Environment Variables") and of jax.distributed, so a script
+// written for either runs unchanged.
 
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,7 @@ namespace systole {
 struct RankPlace {
   std::uint64_t generation = 0;
   int rank = 0, num_ranks = 1;
-  int local_rank = 0, local_ranks = 1;  // of those on its node
+  int local_rank = 0, local_ranks = 1;  // on its node
   int node = 0, num_nodes = 1;
 };
 
@@ -27,20 +27,21 @@ struct RankIdentity {
   RankPlace place;
   NetAddress rendezvous;
   RunToken token;
-  std::string run;                 // its id
-  std::string workload;            // hash; ranks with another one are refused
-  std::string host = "127.0.0.1";  // of its node, where ranks of others reach it
-  bool tls = false;                // it speaks so to the rendezvous and to ranks of other nodes
+  std::string run;                 // the run's id
+  std::string workload;            // hash; ranks with a different one are refused
+  std::string host = "127.0.0.1";  // of its node, for ranks of other nodes
+  bool tls = false;                // uses TLS to the rendezvous and to ranks of other nodes
 };
 
 using Environment = std::vector<std::pair<std::string, std::optional<std::string>>>;
 
-// SYSTOLE_RANK, SYSTOLE_NUM_RANKS, ...: all of RankIdentity.
+// SYSTOLE_RANK, SYSTOLE_NUM_RANKS, ...: all fields of RankIdentity.
 Environment systole_environment(const RankIdentity& identity);
-// Reads them back, from this process's environment. Errors: invalid (one is missing or no number; says which).
+// Reads them back, from this process's environment. Errors: invalid (a variable is missing or not a number; says
+// which).
 Result<RankIdentity> rank_identity_from_environment();
 
-// Of a user's program. `master` is where rank 0 is to listen for PyTorch, `coordinator` the same for JAX.
+// For a user's program. `master`: where rank 0 listens for PyTorch; `coordinator`: the same for JAX.
 struct ForeignPlaces {
   NetAddress master, coordinator;
   int max_restarts = 0;

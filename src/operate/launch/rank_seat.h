@@ -1,6 +1,6 @@
 #pragma once
-// A rank's side of the launch: it shows whom it is, takes its place in its generation and keeps it by a heartbeat. A
-// second process of the same rank, one that is late, or one that runs another workload is refused by name.
+// A rank's side of the launch: it identifies itself, takes its place in its generation and keeps it by a heartbeat. A
+// second process of the same rank, a late one, or one with another workload is refused by name.
 
 #include <functional>
 #include <memory>
@@ -12,23 +12,23 @@
 namespace systole {
 
 struct RankSeatOptions {
-  Seconds heartbeat = Seconds(10.0);  // silent for so long, it counts as hung
+  Seconds heartbeat = Seconds(10.0);  // after so long a silence it counts as hung
   Seconds connect_time = Seconds(30.0);
   // Called once, from another thread, when the place is lost: the generation is over, or the agent is gone. Then the
-  // process must end; code 76 says that it is not to blame.
+  // process must exit; code 76 says that it is not to blame.
   std::function<void(const Error&)> lost;
 };
 
 class RankSeat {
  public:
-  // Errors: invalid (another workload; a wrong token), exists (the rank is there already), interrupted (its generation
-  // is over), io (no rendezvous).
+  // Errors: invalid (another workload; a wrong token), exists (the rank has joined already), interrupted (its
+  // generation is over), io (no rendezvous).
   static Result<std::unique_ptr<RankSeat>> take(const RankIdentity& identity, RankSeatOptions options);
 
   const RankIdentity& identity() const { return identity_; }
-  // To the rendezvous, in this rank's generation; one thread at a time.
+  // The rendezvous, in this rank's generation; for one thread at a time.
   RendezvousClient& rendezvous() { return client_; }
-  // Until all ranks are there. Errors: not_found, naming the ranks that are not.
+  // Waits until all ranks have arrived. Errors: not_found, naming the missing ranks.
   Status wait_for_all(const std::string& what, Seconds longest);
 
  private:

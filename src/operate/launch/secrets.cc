@@ -13,7 +13,7 @@ namespace {
 
 using Source = SecretReference::Source;
 
-constexpr std::size_t kMost = 64 << 10;  // bytes of a value: an environment takes no longer
+constexpr std::size_t kMost = 64 << 10;  // bytes of a value; limit of an environment
 
 Result<std::string> of_variable(const std::string& name) {
   if (const char* value = std::getenv(name.c_str()); value != nullptr) return std::string(value);
@@ -21,7 +21,7 @@ Result<std::string> of_variable(const std::string& name) {
       .hinted(fmt::format("export {}, or file:/PATH", name));
 }
 
-// `own`: nobody else may read it.
+// `own`: fails if others may read the file.
 Result<std::string> of_file(const std::string& path, bool own) {
   Result<std::string> text = read_secret_file(path, Bytes(2 * kMost), !own);
   if (text.ok() || text.error().kind != ErrorKind::not_found) return text;
@@ -29,7 +29,7 @@ Result<std::string> of_file(const std::string& path, bool own) {
       .hinted(fmt::format("(umask 077; cat > {}), on each node", path));
 }
 
-// A pod has it as a file; elsewhere Google's program asks for it, whose output nobody sees.
+// A pod has it as a file; elsewhere `gcloud` is called, and its output is not shown.
 Result<std::string> of_secret_manager(const std::string& name, const SecretReference& reference) {
   if (const char* folder = std::getenv("SYSTOLE_SECRETS"); folder != nullptr)
     return of_file(fmt::format("{}/{}", folder, name), false);
@@ -61,7 +61,7 @@ Result<std::string> value_of(const std::string& name, const SecretReference& ref
     case Source::secret_manager: return of_secret_manager(name, reference);
     case Source::kubernetes: break;
   }
-  // The pod has the Secret's key in its variable.
+  // The pod's variable has the Secret's value.
   if (const char* value = std::getenv(name.c_str()); value != nullptr) return std::string(value);
   return error(ErrorKind::unsupported, "kubernetes:{}/{} is there in a pod alone", reference.name, reference.key)
       .hinted("here: env:NAME or file:/PATH, by an environment of the workload (--env)");

@@ -109,7 +109,7 @@ TEST_F(Secrets, of_secret_manager_are_asked_of_gcloud_by_name) {
 
 TEST_F(Secrets, of_secret_manager_are_files_in_a_pod) {
   fs::create_directory(folder_ / "pod");
-  write("pod/TOKEN", kPlanted, fs::perms::owner_read | fs::perms::group_read);  // as the driver writes it
+  write("pod/TOKEN", kPlanted, fs::perms::owner_read | fs::perms::group_read);  // the mode that the driver writes
   ::setenv("SYSTOLE_SECRETS", path("pod").c_str(), 1);
   EXPECT_EQ(token("secret-manager:p/hub").value(), kPlanted);
   fs::remove(folder_ / "pod/TOKEN");

@@ -73,7 +73,7 @@ class EventFile::Writer {
     }
   }
 
-  // Writes all that was added when it began; the lock is given up while it formats and writes.
+  // Writes everything that was added before the call; releases the lock while formatting and writing.
   void drain(std::unique_lock<std::mutex>& lock) {
     const std::uint64_t until = added_;
     if (taken_ == until) return;
@@ -91,21 +91,30 @@ class EventFile::Writer {
       lock.unlock();
       const Status appended = file_->append(std::as_bytes(std::span(lines_)));
       lock.lock();
-      if (!appended.ok()) failed_ = appended.error();
+      if (!appended.ok()) fail(appended.error(), lock);
     }
     written_ = until;
     done_.notify_all();
+  }
+
+  void fail(const Error& why, std::unique_lock<std::mutex>& lock) {
+    failed_ = why;
+    const bool awaited = ending_ || wanted_ > written_;
+    if (awaited || !options_.on_failure) return;
+    lock.unlock();
+    options_.on_failure(why);
+    lock.lock();
   }
 
   std::unique_ptr<WritableFile> file_;
   EventFileOptions options_;
   mutable std::mutex mutex_;
   std::condition_variable work_, room_, done_;
-  std::vector<Event> ring_;  // event n lies in slot n mod capacity
+  std::vector<Event> ring_;  // event n is in slot n mod capacity
   std::uint64_t added_ = 0, taken_ = 0, written_ = 0, wanted_ = 0;
   bool ending_ = false;
   std::optional<Error> failed_;
-  std::string lines_;  // the writer's own
+  std::string lines_;  // used only by the writer
   std::jthread thread_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The names of a run's event files: events/000.jsonl of its first process, and so on.
+// Names of a run's event files: events/000.jsonl for its first process, and so on.
 
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@ namespace systole {
 
 // "events/003.jsonl"
 std::string event_file_of(std::int64_t number);
-// 3, of a path that ends in such a name. REQUIRES: list_event_files (run_files.h) gave it.
+// The number in such a path, 3. REQUIRES: list_event_files (run_files.h) returned it.
 std::int64_t number_of_event_file(std::string_view path);
 
 }  // namespace systole

@@ -82,9 +82,23 @@ TEST(EventFile, a_full_disk_surfaces_at_flush_and_stays) {
   EXPECT_EQ(file->failed()->kind, ErrorKind::no_space);
 }
 
+TEST(EventFile, a_full_disk_is_told_once_where_nobody_waits) {
+  FaultyStore store;
+  store.inject(Fault::fails_from(2, ENOSPC));  // the first append
+  std::vector<ErrorKind> told;
+  const auto file = EventFile::open(store, "e.jsonl",
+                                    {.capacity = 2,
+                                     .write_every = Seconds(60.0),
+                                     .on_failure = [&](const Error& why) { told.push_back(why.kind); }})
+                        .value();
+  for (int i = 1; i <= 20; ++i) file->add(step_event(i, i));
+  EXPECT_FALSE(file->close().ok());
+  EXPECT_EQ(told, std::vector<ErrorKind>{ErrorKind::no_space});
+}
+
 TEST(EventFile, what_cannot_be_made_safe_surfaces_at_close) {
   FaultyStore store;
-  store.inject(Fault::fails(3, ENOSPC));  // after creating it and the first append: the sync
+  store.inject(Fault::fails(3, ENOSPC));  // after the creation and the first append: the sync
   const auto file = EventFile::open(store, "e.jsonl", {.write_every = Seconds(60.0)}).value();
   file->add(opened_event("r", "2026"));
   ASSERT_TRUE(file->flush().ok());

@@ -12,20 +12,22 @@ namespace {
 
 Status put(Statement& s, const RunRow& row) {
   s.reset();
-  s.bind(row.folder).bind(row.name).bind(row.started_at).bind(row.opened_at).bind(row.state);
-  s.bind(row.steps).bind(row.tokens).bind(row.processes).bind(row.parameters).bind(row.loss).bind(row.bits_per_byte);
+  const RunSummary& run = row.summary;
+  s.bind(run.run).bind(run.workload).bind(run.since).bind(row.opened_at).bind(name_of(run.state)).bind(run.problem);
+  s.bind(run.step).bind(run.of.value_or(0)).bind(run.tokens).bind(row.processes).bind(row.parameters);
+  s.bind(run.loss).bind(run.bits_per_byte);
   s.bind(std::optional(row.seconds.count()));
   TRY(s.bind(row.extent.event_files).bind(row.extent.last_bytes).bind(row.extent.plan_bytes).step());
   return {};
 }
 
 Result<Statement> statement_to_put(Database& database) {
-  return database.prepare("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  return database.prepare("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 }
 
 struct Known {
   RunExtent extent;
-  bool open = false;  // its last process told of no end
+  bool open = false;  // its last process recorded no end
 };
 using KnownRuns = std::unordered_map<std::string, Known>;
 
@@ -38,15 +40,15 @@ Result<KnownRuns> known_runs(Database& database) {
     s.read(folder);
     s.read(state);
     for (std::int64_t* part : {&extent.event_files, &extent.last_bytes, &extent.plan_bytes}) s.read(*part);
-    known.emplace(std::move(folder), Known{extent, state == "open"});
+    known.emplace(std::move(folder), Known{extent, state == name_of(RunState::running)});
   }
   return known;
 }
 
-// Of the folders below the store's root, those with a row that still holds. Once its last process told of its end, the
-// plan changes with the next one's, which has an event file of its own.
+// Which of the folders have a row that is still valid. Once a run's last process has recorded its end, the plan changes
+// only with the next process, which has its own event file.
 Result<std::vector<char>> hold(Store& runs, const std::vector<std::string>& folders, const KnownRuns& known) {
-  constexpr std::size_t kShare = 256;  // folders that a thread takes at a time
+  constexpr std::size_t kShare = 256;  // folders per thread at a time
   std::vector<char> holds(folders.size(), 0);
   TRY(for_each_in_parallel((folders.size() + kShare - 1) / kShare, io_threads(), [&](std::size_t share) -> Status {
     for (std::size_t i = share * kShare; i < std::min((share + 1) * kShare, folders.size()); ++i)
@@ -54,7 +56,7 @@ Result<std::vector<char>> hold(Store& runs, const std::vector<std::string>& fold
         const Result<bool> same = row->second.open ? has_extent(runs, folders[i], row->second.extent)
                                                    : has_events(runs, folders[i], row->second.extent);
         if (!same.ok() && same.error().kind != ErrorKind::io) return same.error();
-        holds[i] = same.ok() && *same;  // one that cannot be read is told where it is to be
+        holds[i] = same.ok() && *same;  // errors are reported where the folder is read
       }
     return {};
   }));
@@ -68,13 +70,13 @@ Result<std::vector<std::string>> folders_in(Store& runs) {
   return folders;
 }
 
-using Read = std::optional<RunRow>;  // nothing: the folder is no run's
+using Read = std::optional<RunRow>;  // nothing: not a run's folder
 Result<Read> read_folder(Store& runs, const std::string& folder) {
   if (!TRY(is_run(runs, folder))) return Read();
   return Read(TRY(summarize_run(runs, folder)));
 }
 
-// Whether a folder could not be read, which goes to `refused` where that is there.
+// Whether a folder could not be read; adds its error to `refused` if that is given.
 Result<bool> is_refused(const Result<Read>& read, std::vector<Error>* refused) {
   if (read.ok()) return false;
   if (refused == nullptr || read.error().kind != ErrorKind::io) return read.error();
@@ -133,10 +135,15 @@ Result<std::vector<RunRow>> RunIndex::list() {
   std::vector<RunRow> rows;
   while (TRY(s.step())) {
     RunRow row;
-    for (std::string* text : {&row.folder, &row.name, &row.started_at, &row.opened_at, &row.state}) s.read(*text);
-    for (std::int64_t* number : {&row.steps, &row.tokens, &row.processes, &row.parameters}) s.read(*number);
-    s.read(row.loss);
-    s.read(row.bits_per_byte);
+    RunSummary& run = row.summary;
+    std::string state;
+    for (std::string* text : {&run.run, &run.workload, &run.since, &row.opened_at, &state, &run.problem}) s.read(*text);
+    run.state = run_state_named(state).value_or(RunState::unknown);
+    std::int64_t of = 0;
+    for (std::int64_t* number : {&run.step, &of, &run.tokens, &row.processes, &row.parameters}) s.read(*number);
+    if (of > 0) run.of = of;
+    s.read(run.loss);
+    s.read(run.bits_per_byte);
     std::optional<double> seconds;
     s.read(seconds);
     row.seconds = Seconds(seconds.value_or(0));

@@ -1,6 +1,6 @@
 #pragma once
-// The index of runs: one row a run, in SQLite, so that `systole runs` need not read every event again. It is derived:
-// rebuild() makes it anew from the folders alone, and deleting the file loses nothing.
+// The index of runs: one row per run, in SQLite, so that `systole runs` need not read every event again. It is derived
+// data: rebuild() recreates it from the folders alone, and deleting the file loses nothing.
 
 #include <cstdint>
 #include <memory>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "describe/spec/run_summary.h"
 #include "ground/base/result.h"
 #include "ground/base/units.h"
 #include "ground/store/store.h"
@@ -15,40 +16,37 @@
 
 namespace systole {
 
-// What tells that a run's files have grown without reading them: only its last process appends, and the next one has a
-// file of the next number.
+// Detects that a run's files have grown without reading them: only its last process appends, and the next one gets a
+// file with the next number.
 struct RunExtent {
-  std::int64_t event_files = 0;  // the number after that of the last one
-  std::int64_t last_bytes = -1;  // of that one; -1: there is none
-  std::int64_t plan_bytes = -1;  // the same
+  std::int64_t event_files = 0;  // number of the last one + 1
+  std::int64_t last_bytes = -1;  // of the last event file; -1: none
+  std::int64_t plan_bytes = -1;  // -1: none
   bool operator==(const RunExtent&) const = default;
 };
 
 struct RunRow {
-  std::string folder;                 // its name below the folder of runs
-  std::string name;                   // of the workload
-  std::string started_at, opened_at;  // by the first process, by the last; ISO 8601 UTC
-  // How the last process ended: finished, stopped, diverged, error; open when it says nothing: it runs, or was killed;
-  // damaged when its files do not read.
-  std::string state;
-  std::int64_t steps = 0, tokens = 0, processes = 0, parameters = 0;
-  std::optional<double> loss, bits_per_byte;  // the last of each
-  Seconds seconds{};                          // of all its processes
-  RunExtent extent;                           // with another one the row is made again
+  // run: its folder, below the folder of runs. state: by its events alone, so `running` if its last process recorded no
+  // end (state_with); `damaged` if its files cannot be read.
+  RunSummary summary;
+  std::string opened_at;  // when the last process opened it; ISO 8601 UTC
+  std::int64_t processes = 0, parameters = 0;
+  Seconds seconds{};  // total of all its processes
+  RunExtent extent;   // the row is recomputed when this changes
   bool operator==(const RunRow&) const = default;
 };
 
-// From the run's files alone. Errors: io; files that do not read make a row of state damaged.
+// From the run's files alone. Errors: io; unreadable files give a row of state damaged.
 Result<RunRow> summarize_run(Store& runs, const std::string& folder);
 
-// Of the files in its folder. Errors: io.
+// From the files in its folder. Errors: io.
 Result<RunExtent> run_extent(Store& runs, const std::string& folder);
-// Whether they still have that extent: three looks at files, for the folder is not listed. Errors: io.
+// Whether the files still have that extent: three file look-ups, without listing the folder. Errors: io.
 Result<bool> has_extent(Store& runs, const std::string& folder, const RunExtent& extent);
-// The same without a look at the plan. Errors: io.
+// The same, ignoring the plan. Errors: io.
 Result<bool> has_events(Store& runs, const std::string& folder, const RunExtent& extent);
 
-// Bytes of the files that the row comes from; they only grow. Errors: io.
+// Total bytes of the row's source files; they only grow. Errors: io.
 Result<std::int64_t> run_file_bytes(Store& runs, const std::string& folder);
 
 class RunIndex {
@@ -56,11 +54,11 @@ class RunIndex {
   // Errors: as open_index.
   static Result<RunIndex> open(const std::string& file);
 
-  // Forgets everything and reads all folders. Returns the number of runs. `refused` gets why a run cannot be read, and
-  // the others are; without it that is the error. Errors: io.
+  // Clears the index and reads all folders. Returns the number of runs. An unreadable run goes to `refused`, and the
+  // others are read; without `refused` it is an error. Errors: io.
   Result<int> rebuild(Store& runs, std::vector<Error>* refused = nullptr);
-  // Reads the folders whose files are new or have grown, forgets those that are gone. Returns how many rows changed. A
-  // run that cannot be read keeps the row that it has; `refused` as above.
+  // Reads folders whose files are new or have grown, and removes rows of missing folders. Returns the number of changed
+  // rows. An unreadable run keeps its row; `refused` as above.
   Result<int> refresh(Store& runs, std::vector<Error>* refused = nullptr);
   // Newest first.
   Result<std::vector<RunRow>> list();

@@ -5,7 +5,7 @@
 namespace systole {
 namespace {
 
-constexpr std::int64_t kIndexVersion = 4;  // PRAGMA user_version; another one is made anew
+constexpr std::int64_t kIndexVersion = 6;  // PRAGMA user_version; another version is rebuilt
 
 struct Table {
   const char* name;
@@ -13,13 +13,13 @@ struct Table {
 };
 constexpr std::array<Table, 3> kTables = {
     {{"runs",
-      "folder TEXT PRIMARY KEY, name TEXT, started_at TEXT, opened_at TEXT, state TEXT, steps INTEGER, tokens INTEGER,"
-      " processes INTEGER, parameters INTEGER, loss REAL, bits_per_byte REAL, seconds REAL, event_files INTEGER,"
-      " last_bytes INTEGER, plan_bytes INTEGER"},
+      "folder TEXT PRIMARY KEY, name TEXT, started_at TEXT, opened_at TEXT, state TEXT, problem TEXT, steps INTEGER,"
+      " planned_steps INTEGER, tokens INTEGER, processes INTEGER, parameters INTEGER, loss REAL, bits_per_byte REAL,"
+      " seconds REAL, event_files INTEGER, last_bytes INTEGER, plan_bytes INTEGER"},
      {"submitted",
       "run TEXT PRIMARY KEY, files INTEGER, target TEXT, id TEXT, state TEXT, reason TEXT, folder TEXT,"
       " submitted_at TEXT, submitted_by TEXT, nodes TEXT, restarts INTEGER, node_seconds REAL, dollars REAL,"
-      " budget REAL, seen_at INTEGER, is_over INTEGER"},
+      " budget REAL, exit_code INTEGER, told TEXT, seen_at INTEGER, is_over INTEGER"},
      {"jobs",
       "run TEXT, number INTEGER, id TEXT, state TEXT, reason TEXT, nodes TEXT, restarts INTEGER, began_at INTEGER,"
       " ended_at INTEGER, PRIMARY KEY (run, number)"}}};
@@ -32,7 +32,7 @@ Result<std::int64_t> version_of(Database& database) {
 }
 
 Result<int> make_tables(Database& database) {
-  if (TRY(version_of(database)) == kIndexVersion) return 0;  // somebody else just did
+  if (TRY(version_of(database)) == kIndexVersion) return 0;  // another process just did it
   for (const Table& table : kTables) {
     TRY(database.execute(fmt::format("DROP TABLE IF EXISTS {}", table.name)));
     TRY(database.execute(fmt::format("CREATE TABLE {} ({}) WITHOUT ROWID", table.name, table.columns)));

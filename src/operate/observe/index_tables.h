@@ -1,6 +1,6 @@
 #pragma once
-// The tables of the index, all in one file: `runs` (index.h), `submitted` and `jobs` (submitted_index.h). It is
-// derived: deleting the file loses nothing.
+// The tables of the index, in one file: `runs` (index.h), `submitted` and `jobs` (submitted_index.h). It is derived
+// data: deleting the file loses only what clusters reported about machines and no ledger has yet.
 
 #include <string>
 
@@ -8,10 +8,10 @@
 
 namespace systole {
 
-// With its tables, empty when it was not there or of another version. Errors: io, busy, no_space; corrupt when it is no
-// index.
+// Opens the index and creates its tables; they are empty if the file was missing or of another version. Errors: io,
+// busy, no_space; corrupt if the file is not an index.
 Result<Database> open_index(const std::string& file);
-// Empties it, whatever it is. Errors: io, busy, no_space.
+// Empties the file, whatever it contains. Errors: io, busy, no_space.
 Status clear_index(const std::string& file);
 
 }  // namespace systole

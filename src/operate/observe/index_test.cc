@@ -43,21 +43,14 @@ TEST_F(Runs, rebuilding_a_deleted_index_gives_the_same_rows) {
   EXPECT_EQ(index.rebuild(*store_).value(), 3);
   EXPECT_EQ(index.list().value(), before);
   ASSERT_EQ(before.size(), 3u);
-  EXPECT_EQ(before[0].folder, "b-1");  // newest first
-  EXPECT_EQ(before[1].folder, "a-2");
-  const RunRow want{"b-1",
-                    "b",
-                    "2026-01-03T00:00:00.000Z",
-                    "2026-01-03T00:00:00.000Z",
-                    "finished",
-                    2,
-                    16,
-                    1,
-                    10,
-                    2.0,
-                    1.5,
-                    Seconds(5),
-                    before[0].extent};
+  EXPECT_EQ(before[0].summary.run, "b-1");  // newest first
+  EXPECT_EQ(before[1].summary.run, "a-2");
+  RunRow want{.opened_at = "2026-01-03T00:00:00.000Z", .processes = 1, .parameters = 10, .seconds = Seconds(5)};
+  want.summary = {.run = "b-1", .workload = "b", .state = RunState::finished, .step = 2, .of = 4, .tokens = 16};
+  want.summary.loss = 2.0;
+  want.summary.bits_per_byte = 1.5;
+  want.summary.since = "2026-01-03T00:00:00.000Z";
+  want.extent = before[0].extent;
   EXPECT_EQ(before[0], want);
 }
 
@@ -71,11 +64,11 @@ TEST_F(Runs, refresh_reads_what_grew_and_forgets_what_is_gone) {
   EXPECT_EQ(index.refresh(*store_).value(), 2);
   const std::vector<RunRow> rows = index.list().value();
   ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows[0].steps, 3);
+  EXPECT_EQ(rows[0].summary.step, 3);
   EXPECT_EQ(rows[0].processes, 2);
-  EXPECT_EQ(rows[0].loss, 1.5);
-  EXPECT_EQ(rows[0].state, "open");  // the last process left no end
-  EXPECT_EQ(rows[0].started_at, "2026-01-03T00:00:00.000Z");
+  EXPECT_EQ(rows[0].summary.loss, 1.5);
+  EXPECT_EQ(rows[0].summary.state, RunState::running) << "the last process left no end";
+  EXPECT_EQ(rows[0].summary.since, "2026-01-03T00:00:00.000Z");
 }
 
 TEST_F(Runs, refresh_sees_each_way_in_which_a_run_changes) {
@@ -100,7 +93,7 @@ TEST_F(Runs, damaged_events_make_a_damaged_row_not_an_error) {
   std::ofstream(folder_ + "/a-1/events/000.jsonl", std::ios::app) << "{\"event\":\n";
   RunIndex index = RunIndex::open(file()).value();
   EXPECT_EQ(index.rebuild(*store_).value(), 3);
-  EXPECT_EQ(summarize_run(*store_, "a-1").value().state, "damaged");
+  EXPECT_EQ(summarize_run(*store_, "a-1").value().summary.state, RunState::damaged);
 }
 
 TEST_F(Runs, a_file_that_is_no_index_is_named_with_the_way_out) {
@@ -120,6 +113,18 @@ TEST_F(Runs, find_run_by_folder_name_number_and_newest) {
   const Error absent = find_run(folder_, "a-3").error();
   EXPECT_EQ(absent.kind, ErrorKind::not_found);
   EXPECT_NE(absent.hint.find("'a-1'"), std::string::npos) << absent.hint;
+}
+
+TEST_F(Runs, find_run_says_which_run_has_an_event_file_that_leads_nowhere) {
+  for (const char* run : {"0-first", "c-1"}) {  // sorted before and after the good ones
+    std::filesystem::create_directories(folder_ + "/" + run + "/events");
+    std::filesystem::create_symlink("gone", folder_ + "/" + run + "/events/000.jsonl");
+    const Result<std::string> newest = find_run(folder_, "");
+    ASSERT_FALSE(newest.ok()) << run;
+    EXPECT_EQ(newest.error().kind, ErrorKind::not_found);
+    EXPECT_NE(newest.error().message.find(run), std::string::npos) << newest.error().message;
+    std::filesystem::remove_all(folder_ + "/" + run);
+  }
 }
 
 TEST_F(Runs, the_next_name_is_above_all_there_are) {

@@ -1,21 +1,15 @@
 #include "operate/observe/rank_files.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
+#include "ground/base/number_from.h"
 #include "operate/observe/run_files.h"
 
 namespace systole {
 namespace {
 
-std::int64_t number_of(std::string_view text) {
-  std::int64_t number = -1;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return failed == std::errc() && end == text.data() + text.size() ? number : -1;
-}
-
-// Numbers of entries "<number><ending>", in order.
+// The numbers of entries named "<number><ending>", sorted.
 Result<std::vector<std::int64_t>> numbers_in(Store& store, const std::string& dir, std::string_view ending) {
   std::vector<std::int64_t> numbers;
   const Result<std::vector<std::string>> names = store.list(dir);
@@ -23,7 +17,7 @@ Result<std::vector<std::int64_t>> numbers_in(Store& store, const std::string& di
   if (!names.ok()) return names.error();
   for (std::string_view name : *names) {
     if (!name.ends_with(ending)) continue;
-    const std::int64_t number = number_of(name.substr(0, name.size() - ending.size()));
+    const std::int64_t number = number_from(name.substr(0, name.size() - ending.size())).value_or(-1);
     if (number >= 0) numbers.push_back(number);
   }
   std::sort(numbers.begin(), numbers.end());

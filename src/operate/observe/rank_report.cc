@@ -33,7 +33,7 @@ bool of_steps(RankStage stage) {
   return stage != RankStage::startup && stage != RankStage::compile && stage != RankStage::restore;
 }
 
-// Beyond the median of the others, a step; at least a tenth of what a step takes.
+// Excess over the median of the others, per step; at least a tenth of the step time counts.
 void find_slowest(RanksReport& report) {
   Seconds worst;
   for (const RankRow& row : report.ranks) {
@@ -82,7 +82,7 @@ RanksReport ranks_report(const std::vector<std::vector<Flight>>& by_rank, const 
     if (!flights.empty()) report.ranks.push_back(row_of(flights));
   }
   for (const Event& event : of_agents) {
-    if (const auto* held = std::get_if<HeldUp>(&event.body)) report.held_up.push_back(*held);
+    if (const auto* held = std::get_if<StragglerFound>(&event.body)) report.held_up.push_back(*held);
     if (const auto* recovered = std::get_if<Recovered>(&event.body)) report.recovered.push_back(*recovered);
   }
   find_slowest(report);
@@ -119,7 +119,7 @@ std::string to_text(const RanksReport& r) {
     text += fmt::format("rank {} held the others up in {}: {} a step more than they take\n", r.slowest,
                         name_of(r.slowest_in), to_string(r.beyond));
   }
-  for (const HeldUp& held : r.held_up) text += held.text + "\n";
+  for (const StragglerFound& held : r.held_up) text += held.text + "\n";
   for (const Recovered& back : r.recovered) {
     text += fmt::format(
         "generation {}, after {}: {} to the next step{}: detected {}, ended {}, restarted {}, restored {}, "
@@ -156,7 +156,7 @@ Node to_node(const RanksReport& r) {
                          {"collectives", sites}}));
   }
   Node held = Node::sequence(), recovered = Node::sequence();
-  for (const HeldUp& h : r.held_up) {
+  for (const StragglerFound& h : r.held_up) {
     held.push(Node::map({{"kind", h.kind},
                          {"rank", h.rank},
                          {"stage", h.stage},

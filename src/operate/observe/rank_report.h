@@ -1,6 +1,6 @@
 #pragma once
-// What `why` says of many ranks: the waterfall of each, which of them held the others up and in what, and what each
-// recovery took.
+// The part of `why` about several ranks: a waterfall for each, the straggler and its stage, and how long each recovery
+// took.
 
 #include <string>
 #include <vector>
@@ -14,29 +14,29 @@ namespace systole {
 
 struct RankRow {
   std::int64_t rank = 0, processes = 0, steps = 0;
-  StageTimes seconds{};   // of all its processes
-  FlightNow last;         // of the newest
+  StageTimes seconds{};   // total of all its processes
+  FlightNow last;         // of its newest process
   std::string last_seen;  // "in forward of step 12", "waiting for rank 2 in all_reduce f32[64] over data of step 12"
   std::string failed;
-  std::vector<FlightSite> sites;  // of the newest
+  std::vector<FlightSite> sites;  // of its newest process
 };
 
 struct RanksReport {
   std::vector<RankRow> ranks;
-  // Over the whole run: who spent more than the others on its own work. None when nobody stands out.
+  // The rank that spent more than the others on its own work, over the whole run. -1: no rank stands out.
   std::int64_t slowest = -1;
   RankStage slowest_in = RankStage::other;
-  Seconds beyond;  // the others, a step
-  std::vector<HeldUp> held_up;
+  Seconds beyond;  // excess over the others, per step
+  std::vector<StragglerFound> held_up;
   std::vector<Recovered> recovered;
   bool empty() const { return ranks.empty(); }
 };
 
-// Of a run's folder; empty for one rank. Errors: io, corrupt.
+// For a run's folder; empty with one rank. Errors: io, corrupt.
 Result<RanksReport> report_ranks(Store& store, const std::string& dir);
 RanksReport ranks_report(const std::vector<std::vector<Flight>>& by_rank, const std::vector<Event>& of_agents);
 
-// ", from the checkpoint of step 100, 12 steps again"; empty where that is not known.
+// ", from the checkpoint of step 100, 12 steps again"; empty if unknown.
 std::string goes_on_from(const Recovered& back);
 std::string to_text(const RanksReport& report);
 Node to_node(const RanksReport& report);

@@ -1,19 +1,19 @@
 #include "operate/observe/run_files.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "ground/base/nearest.h"
+#include "ground/base/number_from.h"
+#include "ground/base/shell_quoted.h"
+#include "ground/store/lock.h"
 #include "operate/observe/event_file_name.h"
 
 namespace systole {
 namespace {
 
 std::optional<std::int64_t> number_of(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || failed != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
-  return number;
+  const std::optional<std::int64_t> number = number_from(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 Result<std::vector<std::string>> list_if_there(Store& store, const std::string& dir) {
@@ -40,7 +40,8 @@ Result<std::string> newest_run(Store& store, const std::vector<std::string>& nam
   for (const std::string& name : names) {
     const Result<std::string> opened = opened_at(store, name);
     if (!opened.ok() && opened.error().kind == ErrorKind::io) continue;
-    if (newest.empty() || TRY(opened) > at) newest = name, at = *opened;
+    const std::string when = TRY(opened);
+    if (newest.empty() || when > at) newest = name, at = when;
   }
   return newest;
 }
@@ -137,6 +138,12 @@ Result<RunRecord> read_run(Store& store, const std::string& dir) {
   return record;
 }
 
+RunState state_now(RunState told, const std::string& folder) {
+  if (told != RunState::running) return told;
+  const Result<bool> held = is_locked(folder);
+  return state_with(told, held.ok() ? std::optional(*held) : std::nullopt);
+}
+
 Result<std::string> opened_at(Store& store, const std::string& dir) {
   const std::vector<std::string> files = TRY(list_event_files(store, dir));
   if (files.empty()) return std::string();
@@ -173,6 +180,7 @@ Result<std::string> find_run(const std::string& runs, const std::string& asked) 
   }
   if (asked.empty()) {
     return error(ErrorKind::not_found, "there is no run in '{}'", runs)
+        .coded(ErrorCode::no_such_run)
         .hinted("systole run WORKLOAD, or name the folder of a run");
   }
   std::string hint = "'systole runs' lists those there are";
@@ -182,9 +190,10 @@ Result<std::string> find_run(const std::string& runs, const std::string& asked) 
   } else if (!nearest(asked, names).empty()) {
     hint = nearest_hint(asked, names);
   } else if (asked.ends_with(".yaml") || asked.ends_with(".yml")) {
-    hint = fmt::format("it looks like a workload: systole run {} begins a run", asked);
+    hint = fmt::format("it looks like a workload: systole run {} begins a run", shell_word(asked));
   }
   return error(ErrorKind::not_found, "there is no run '{}': neither a run's folder nor a run in '{}'", asked, runs)
+      .coded(ErrorCode::no_such_run)
       .hinted(hint);
 }
 

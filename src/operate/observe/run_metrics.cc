@@ -6,7 +6,7 @@ namespace {
 constexpr const char* kInfo = "systole_run_info";
 constexpr const char* kSeconds = "systole_step_seconds_total";
 
-// As the format has it: backslash, quote and newline are escaped.
+// Escapes backslash, quote and newline, as the format requires.
 std::string label_text(const std::string& value) {
   std::string text;
   for (const char c : value) {

@@ -1,6 +1,6 @@
 #pragma once
-// A run's events as metrics in the text format of Prometheus (version 0.0.4): what a process that trains serves of
-// itself. Thread-safe.
+// A run's events as metrics in the Prometheus text format (version 0.0.4), which a training process serves.
+// Thread-safe.
 
 #include <map>
 #include <mutex>
@@ -28,7 +28,7 @@ class RunMetrics {
 
   mutable std::mutex mutex_;
   std::string run_;
-  std::map<std::string, double> values_;  // of the metrics without a label
+  std::map<std::string, double> values_;  // metrics without a label
   std::optional<TimeByCategory> seconds_;
 };
 

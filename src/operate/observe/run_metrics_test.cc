@@ -48,7 +48,7 @@ TEST(RunMetrics, are_what_the_newest_events_say) {
   EXPECT_EQ(text.find("systole_evaluation"), std::string::npos) << "there was none";
 }
 
-// Every metric is of an event that is there.
+// Each metric has a source event.
 TEST(RunMetrics, each_row_has_a_value_once_all_events_were_seen) {
   RunMetrics metrics;
   see(metrics, opened("r"));

@@ -89,7 +89,7 @@ Status Database::execute(const std::string& sql) {
   return Done{};
 }
 
-// sqlite.org/c3ref/c_dbconfig_defensive.html: the one way that is safe while others have it open.
+// sqlite.org/c3ref/c_dbconfig_defensive.html: the only safe way while other processes have it open.
 Status Database::clear() {
   sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_RESET_DATABASE, 1, nullptr);
   const Status done = execute("VACUUM");

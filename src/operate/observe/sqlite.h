@@ -1,6 +1,6 @@
 #pragma once
-// SQLite as the index of runs needs it: errors of ours, and statements whose parameters and columns go in their order.
-// One process writes at a time (SQLite's own lock, waited for up to five seconds).
+// A thin wrapper of SQLite for the index of runs: our errors, and statements whose parameters and columns are used in
+// order. One process writes at a time (SQLite's own lock, with a wait of up to five seconds).
 
 #include <cstdint>
 #include <memory>
@@ -19,12 +19,12 @@ class Statement {
   Statement& bind(const std::string& text);
   Statement& bind(std::int64_t number);
   Statement& bind(const std::optional<double>& number);
-  // Whether there is a row; then its columns can be read. Errors: io, no_space, busy, corrupt.
+  // Returns whether there is a row; then its columns can be read. Errors: io, no_space, busy, corrupt.
   Result<bool> step();
   void read(std::string& text);
   void read(std::int64_t& number);
   void read(std::optional<double>& number);
-  // Once more, with other parameters.
+  // Allows another execution with other parameters.
   void reset();
 
  private:
@@ -42,13 +42,13 @@ class Statement {
 
 class Database {
  public:
-  // `file` is made when it is not there. Errors: io.
+  // Creates `file` if missing. Errors: io.
   static Result<Database> open(const std::string& file);
 
-  // Errors of all: io, no_space, busy; corrupt when the file is no index, or a damaged one (hint: delete it).
+  // Errors of all functions: io, no_space, busy; corrupt if the file is not an index, or is damaged (hint: delete it).
   Result<Statement> prepare(const std::string& sql);
   Status execute(const std::string& sql);
-  // Everything that `work` does or nothing; returns what it returns.
+  // A transaction: all of `work` or nothing; returns its result.
   template <typename Work>
   Result<int> transaction(Work&& work) {
     TRY(execute("BEGIN IMMEDIATE"));
@@ -57,7 +57,7 @@ class Database {
     if (done.ok() && !ended.ok()) return ended.error();
     return done;
   }
-  // An empty database in its place, also of a file that is none, under SQLite's lock.
+  // Replaces the file's content by an empty database, under SQLite's lock; works for any file.
   Status clear();
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Steps in which one category took far longer than it usually does: more than a millisecond and three times its median.
+// Stalls: steps in which one category took more than a millisecond and more than three times its median.
 
 #include <cstdint>
 #include <optional>
@@ -11,13 +11,13 @@
 namespace systole {
 
 struct Stalls {
-  std::int64_t steps = 0, of = 0;  // steps that stalled, of how many
-  Seconds took{};                  // beyond the median, all together
+  std::int64_t steps = 0, of = 0;  // stalled steps, and all steps
+  Seconds took{};                  // total beyond the median
   Seconds longest{};
   std::int64_t longest_step = 0;
 };
 
-// Nothing when no step stalled, or when all stalls together are less than 1% of the steps' time.
+// Nothing if no step stalled, or if all stalls together are less than 1% of the steps' time.
 std::optional<Stalls> find_stalls(std::span<const StepEnded> steps, Category category);
 
 std::string to_string(

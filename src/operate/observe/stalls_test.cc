@@ -7,7 +7,7 @@
 namespace systole {
 namespace {
 
-// 100 steps of 10 ms of compute and 1 ms of waiting, every `every`-th with 50 ms of waiting more.
+// 100 steps of 10 ms of compute and 1 ms of waiting; every `every`-th waits 50 ms more.
 std::vector<StepEnded> steps(int every) {
   std::vector<StepEnded> all;
   for (int i = 1; i <= 100; ++i) {
@@ -38,7 +38,7 @@ TEST(Stalls, what_always_takes_long_is_no_stall) {
 
 TEST(Stalls, less_than_a_hundredth_of_the_time_is_not_told) {
   std::vector<StepEnded> all = steps(1000);
-  all[7].seconds[Category::logging] = Seconds(0.010);  // of 1.1 s
+  all[7].seconds[Category::logging] = Seconds(0.010);  // of 1.1 s in total
   EXPECT_FALSE(find_stalls(all, Category::logging).has_value());
   all[7].seconds[Category::logging] = Seconds(0.020);
   EXPECT_TRUE(find_stalls(all, Category::logging).has_value());

@@ -12,7 +12,7 @@ Seconds middle_of(std::vector<Seconds> times) {
   return *middle;
 }
 
-// Stages of every step; the others may take long on one rank alone.
+// Stages of every step. Other stages may take long on one rank only.
 bool is_judged(RankStage stage) {
   switch (stage) {
     case RankStage::data_wait:
@@ -48,32 +48,32 @@ std::string collective_of(const Flight& flight) {
 
 }  // namespace
 
-const char* name_of(HoldUp::Kind kind) {
+const char* name_of(Straggler::Kind kind) {
   switch (kind) {
-    case HoldUp::Kind::slow: return "slow";
-    case HoldUp::Kind::stuck: return "stuck";
-    case HoldUp::Kind::lost_message: return "lost_message";
-    case HoldUp::Kind::mismatch: return "mismatch";
-    case HoldUp::Kind::flipped_bit: return "flipped_bit";
+    case Straggler::Kind::slow: return "slow";
+    case Straggler::Kind::stuck: return "stuck";
+    case Straggler::Kind::lost_message: return "lost_message";
+    case Straggler::Kind::mismatch: return "mismatch";
+    case Straggler::Kind::flipped_bit: return "flipped_bit";
   }
   return "";
 }
 
-std::string to_string(const HoldUp& h) {
+std::string to_string(const Straggler& h) {
   const std::string in = h.collective.empty() ? "" : " in " + h.collective;
   switch (h.kind) {
-    case HoldUp::Kind::slow:
+    case Straggler::Kind::slow:
       return fmt::format("rank {} is slow: {} of step {} took it {}, the others {}; they wait for it", h.rank,
                          name_of(h.stage), h.step, to_string(h.took), to_string(h.usual));
-    case HoldUp::Kind::stuck:
+    case Straggler::Kind::stuck:
       return fmt::format("rank {} is stuck: {}{} of step {} for {}; the others wait for it{}", h.rank, doing(h.stage),
                          h.detail, h.step, to_string(h.took), in);
-    case HoldUp::Kind::lost_message:
+    case Straggler::Kind::lost_message:
       return fmt::format("a message from rank {} to rank {} is lost{}: nothing has moved in step {} for {}", h.rank,
                          h.peer, in, h.step, to_string(h.took));
-    case HoldUp::Kind::mismatch:
+    case Straggler::Kind::mismatch:
       return fmt::format("rank {} does not do what the others do: it is{} in step {}", h.rank, in, h.step);
-    case HoldUp::Kind::flipped_bit: return fmt::format("rank {} is not to be trusted: {}", h.rank, h.detail);
+    case Straggler::Kind::flipped_bit: return fmt::format("rank {} is not to be trusted: {}", h.rank, h.detail);
   }
   return "";
 }
@@ -88,48 +88,48 @@ void StragglerWatch::begin(const std::vector<const Flight*>& ranks, Seconds now)
   changed_at_ = now;
 }
 
-bool StragglerWatch::told(const HoldUp& hold_up) {
-  return !told_.insert({static_cast<int>(hold_up.kind), hold_up.rank}).second;
+bool StragglerWatch::told(const Straggler& straggler) {
+  return !told_.insert({static_cast<int>(straggler.kind), straggler.rank}).second;
 }
 
-std::vector<HoldUp> StragglerWatch::look(const std::vector<Flight>& flights, Seconds now) {
+std::vector<Straggler> StragglerWatch::look(const std::vector<Flight>& flights, Seconds now) {
   const std::vector<const Flight*> ranks = by_rank(flights);
   if (ranks.size() < 2) return {};
   if (ranks[0]->identity.generation != generation_ || ranks[0]->identity.launch != launch_) begin(ranks, now);
   std::uint64_t changes = 0;
   for (const Flight* rank : ranks) changes += rank->now.changes;
-  // Who looks was held up itself: it does not know for how long nothing moved.
+  // The observer was delayed itself, so it does not know how long nothing moved.
   if (changes != changes_ || now - looked_at_ > options_.still * 0.5) changed_at_ = now;
   changes_ = changes;
   looked_at_ = now;
-  std::vector<HoldUp> found;
-  for (std::optional<HoldUp> h : {slow(ranks), stuck(ranks, now)}) {
+  std::vector<Straggler> found;
+  for (std::optional<Straggler> h : {slow(ranks), stuck(ranks, now)}) {
     if (h && !told(*h)) found.push_back(std::move(*h));
   }
   return found;
 }
 
-// All steps that have ended on every rank since the last look.
-std::optional<HoldUp> StragglerWatch::slow(const std::vector<const Flight*>& ranks) {
+// Judges all steps that have ended on every rank since the last look.
+std::optional<Straggler> StragglerWatch::slow(const std::vector<const Flight*>& ranks) {
   std::map<std::int64_t, std::vector<const FlightStep*>> steps;
   for (const Flight* rank : ranks) {
     for (const FlightStep& step : rank->recent) {
       if (step.step > judged_) steps[step.step].push_back(&step);
     }
   }
-  std::optional<HoldUp> found;
+  std::optional<Straggler> found;
   for (const auto& [number, of_ranks] : steps) {
     if (of_ranks.size() < ranks.size()) continue;
     if (first_step_ == 0) first_step_ = number;
     judged_ = number;
     if (number < first_step_ + options_.warm_up) continue;
-    if (std::optional<HoldUp> h = judge(number, of_ranks)) found = std::move(h);
+    if (std::optional<Straggler> h = judge(number, of_ranks)) found = std::move(h);
   }
   return found;
 }
 
-std::optional<HoldUp> StragglerWatch::judge(std::int64_t step, const std::vector<const FlightStep*>& ranks) {
-  HoldUp worst;
+std::optional<Straggler> StragglerWatch::judge(std::int64_t step, const std::vector<const FlightStep*>& ranks) {
+  Straggler worst;
   Seconds beyond, whole, short_of_cores;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     whole = std::max(whole, whole_time(ranks[r]->seconds));
@@ -147,7 +147,7 @@ std::optional<HoldUp> StragglerWatch::judge(std::int64_t step, const std::vector
       const Seconds limit = std::max(middle_of(own) * options_.share, options_.floor);
       if (took - usual - limit <= beyond) continue;
       beyond = took - usual - limit;
-      worst = {HoldUp::Kind::slow, static_cast<int>(r), stage, step, took, usual, "", -1};
+      worst = {Straggler::Kind::slow, static_cast<int>(r), stage, step, took, usual, "", -1};
     }
   }
   const bool suspect = worst.rank >= 0 && beyond > short_of_cores;
@@ -158,19 +158,20 @@ std::optional<HoldUp> StragglerWatch::judge(std::int64_t step, const std::vector
   return suspect && times >= 2 ? std::optional(worst) : std::nullopt;
 }
 
-std::optional<HoldUp> StragglerWatch::stuck(const std::vector<const Flight*>& ranks, Seconds now) {
+std::optional<Straggler> StragglerWatch::stuck(const std::vector<const Flight*>& ranks, Seconds now) {
   const Seconds still = now - changed_at_;
   const bool warm = std::all_of(ranks.begin(), ranks.end(), [](const Flight* r) { return r->steps >= 2; });
   if (!warm || still < std::max(options_.still, usual_ * options_.steps)) return std::nullopt;
   const auto waits = [&](std::size_t r) { return ranks[r]->now.awaited >= 0; };
   std::size_t at_rank = 0;
   while (at_rank < ranks.size() && !waits(at_rank)) ++at_rank;
-  if (at_rank == ranks.size()) return std::nullopt;  // nobody is held up by another
+  if (at_rank == ranks.size()) return std::nullopt;  // no rank waits for another
   const std::string collective = collective_of(*ranks[at_rank]);
   const auto stopped = [&](std::size_t r) { return options_.is_stopped && options_.is_stopped(ranks[r]->identity); };
   const auto stuck_at = [&](std::size_t r, const char* detail) {
     const FlightNow& there = ranks[r]->now;
-    return HoldUp{HoldUp::Kind::stuck, static_cast<int>(r), there.stage, there.step, still, {}, collective, -1, detail};
+    return Straggler{
+        Straggler::Kind::stuck, static_cast<int>(r), there.stage, there.step, still, {}, collective, -1, detail};
   };
   for (std::size_t links = 0; links <= ranks.size(); ++links) {
     const FlightNow& here = ranks[at_rank]->now;
@@ -185,8 +186,9 @@ std::optional<HoldUp> StragglerWatch::stuck(const std::vector<const Flight*>& ra
     if (stopped(next)) return stuck_at(next, ", its process stopped,");
     if (there.position > here.position && !here.to_send) {
       if (stopped(at_rank)) return stuck_at(at_rank, ", its process stopped,");
-      return HoldUp{HoldUp::Kind::lost_message,     static_cast<int>(next),   RankStage::transfer, here.step, still, {},
-                    collective_of(*ranks[at_rank]), static_cast<int>(at_rank)};
+      return Straggler{
+          Straggler::Kind::lost_message,  static_cast<int>(next),   RankStage::transfer, here.step, still, {},
+          collective_of(*ranks[at_rank]), static_cast<int>(at_rank)};
     }
     at_rank = next;
   }
@@ -195,13 +197,13 @@ std::optional<HoldUp> StragglerWatch::stuck(const std::vector<const Flight*>& ra
 
 namespace {
 
-// Who is in another collective than the most. Who is still in an earlier one had not come that far.
-std::optional<HoldUp> odd_one_out(const std::vector<Flight>& flights) {
+// The rank in a different collective than the majority. A rank in an earlier one had not come that far, and is ignored.
+std::optional<Straggler> odd_one_out(const std::vector<Flight>& flights) {
   std::map<std::string, std::vector<const Flight*>> by_collective;
   bool mismatch = false;
   std::uint32_t newest = 0;
   for (const Flight& flight : flights) {
-    mismatch = mismatch || flight.failed.find("sent it") != std::string::npos;
+    mismatch = mismatch || flight.code == ErrorCode::collective_mismatch;
     if (flight.now.site >= 0) newest = std::max(newest, flight.now.sequence);
   }
   for (const Flight& flight : flights) {
@@ -212,31 +214,29 @@ std::optional<HoldUp> odd_one_out(const std::vector<Flight>& flights) {
   const auto most = std::max_element(by_collective.begin(), by_collective.end(),
                                      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
   if (most->second.size() < 2) return std::nullopt;
-  std::optional<HoldUp> odd;
+  std::optional<Straggler> odd;
   for (const auto& [collective, ranks] : by_collective) {
     if (&ranks == &most->second) continue;
     if (odd || ranks.size() > 1) return std::nullopt;
-    odd = HoldUp{HoldUp::Kind::mismatch,
-                 static_cast<int>(ranks[0]->identity.rank),
-                 RankStage::transfer,
-                 ranks[0]->now.step,
-                 {},
-                 {},
-                 collective,
-                 -1};
+    odd = Straggler{Straggler::Kind::mismatch,
+                    static_cast<int>(ranks[0]->identity.rank),
+                    RankStage::transfer,
+                    ranks[0]->now.step,
+                    {},
+                    {},
+                    collective,
+                    -1};
   }
   return odd;
 }
 
 }  // namespace
 
-std::optional<HoldUp> what_ended(const std::vector<Flight>& flights) {
+std::optional<Straggler> what_ended(const std::vector<Flight>& flights) {
   for (const Flight& flight : flights) {
-    // What it says itself; of the others it says: rank 2: step ...
-    if (!flight.failed.starts_with("step ") || flight.failed.find("a bit was flipped here") == std::string::npos)
-      continue;
-    HoldUp flipped;
-    flipped.kind = HoldUp::Kind::flipped_bit;
+    if (flight.code != ErrorCode::flipped_bit) continue;  // the others repeat its message, without its code
+    Straggler flipped;
+    flipped.kind = Straggler::Kind::flipped_bit;
     flipped.rank = static_cast<int>(flight.identity.rank);
     flipped.stage = RankStage::backward;
     flipped.step = flight.now.step;

@@ -9,7 +9,7 @@
 namespace systole {
 namespace {
 
-// Ranks whose steps are told here: what each spent on its own, and the others' wait follows.
+// Simulated ranks: a test gives each rank's own time per step, and the waits of the others follow.
 class Job {
  public:
   explicit Job(int ranks, std::int64_t generation = 1) {
@@ -32,7 +32,7 @@ class Job {
     }
     now += longest;
   }
-  std::vector<HoldUp> look(Seconds later = {}) {
+  std::vector<Straggler> look(Seconds later = {}) {
     now += later;
     std::vector<Flight> flights;
     for (const auto& log : logs_) flights.push_back(log->read());
@@ -44,10 +44,10 @@ class Job {
     log(rank).enter(RankStage::waiting, now);
     log(rank).awaits(peer, false, position, now);
   }
-  // In looks of a tenth of a second; the first that is told.
-  std::vector<HoldUp> look_for(Seconds time) {
+  // Looks every tenth of a second; returns the first report.
+  std::vector<Straggler> look_for(Seconds time) {
     for (int i = 0; i < static_cast<int>(time.count() * 10); ++i) {
-      std::vector<HoldUp> told = look(Seconds(0.1));
+      std::vector<Straggler> told = look(Seconds(0.1));
       if (!told.empty()) return told;
     }
     return {};
@@ -83,7 +83,7 @@ TEST(Stragglers, a_slow_stage_is_told_within_three_steps_once_and_of_the_right_r
       if (rank == 2) at(t, stage) += Seconds(0.1);
       return t;
     };
-    std::vector<HoldUp> told;
+    std::vector<Straggler> told;
     int steps = 0;
     while (told.empty() && steps < 10) {
       job.step(slow);
@@ -92,7 +92,7 @@ TEST(Stragglers, a_slow_stage_is_told_within_three_steps_once_and_of_the_right_r
     }
     ASSERT_EQ(told.size(), 1u) << name_of(stage);
     EXPECT_LE(steps, 3);
-    EXPECT_EQ(told[0].kind, HoldUp::Kind::slow);
+    EXPECT_EQ(told[0].kind, Straggler::Kind::slow);
     EXPECT_EQ(told[0].rank, 2);
     EXPECT_EQ(told[0].stage, stage);
     for (int i = 0; i < 10; ++i) {
@@ -136,9 +136,9 @@ TEST(Stragglers, who_is_stuck_is_at_the_end_of_the_chain) {
   job.waits(1, 2, 40);
   job.waits(3, 0, 40);
   EXPECT_TRUE(job.look_for(Seconds(1.0)).empty()) << "too soon";
-  const std::vector<HoldUp> told = job.look_for(Seconds(0.9));
+  const std::vector<Straggler> told = job.look_for(Seconds(0.9));
   ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].kind, HoldUp::Kind::stuck);
+  EXPECT_EQ(told[0].kind, Straggler::Kind::stuck);
   EXPECT_EQ(told[0].rank, 2);
   EXPECT_EQ(told[0].stage, RankStage::forward);
   EXPECT_EQ(told[0].collective, "all_reduce f32[64] over data");
@@ -146,7 +146,7 @@ TEST(Stragglers, who_is_stuck_is_at_the_end_of_the_chain) {
       << to_string(told[0]);
 }
 
-// Stopped while it waited: what it waits for has been sent, and lies there.
+// A rank stopped while waiting: the message that it waits for was sent, but not received.
 TEST(Stragglers, a_stopped_process_has_lost_nothing) {
   Job job(2);
   for (int i = 0; i < 10; ++i) job.step(usual);
@@ -155,9 +155,9 @@ TEST(Stragglers, a_stopped_process_has_lost_nothing) {
   job.look();
   job.waits(0, 1, 41);
   job.waits(1, 0, 40);
-  const std::vector<HoldUp> told = job.look_for(Seconds(2.0));
+  const std::vector<Straggler> told = job.look_for(Seconds(2.0));
   ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].kind, HoldUp::Kind::stuck);
+  EXPECT_EQ(told[0].kind, Straggler::Kind::stuck);
   EXPECT_EQ(told[0].rank, 1);
   EXPECT_NE(to_string(told[0]).find("its process stopped, of step 10"), std::string::npos) << to_string(told[0]);
 }
@@ -166,13 +166,13 @@ TEST(Stragglers, a_lost_message_is_found_where_its_sender_is_ahead) {
   Job job(4);
   for (int i = 0; i < 10; ++i) job.step(usual);
   job.look();
-  job.waits(0, 3, 40);  // rank 3 has left that behind
+  job.waits(0, 3, 40);  // rank 3 has already passed it
   job.waits(1, 0, 41);
   job.waits(2, 1, 41);
   job.waits(3, 2, 41);
-  const std::vector<HoldUp> told = job.look_for(Seconds(2.0));
+  const std::vector<Straggler> told = job.look_for(Seconds(2.0));
   ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].kind, HoldUp::Kind::lost_message);
+  EXPECT_EQ(told[0].kind, Straggler::Kind::lost_message);
   EXPECT_EQ(told[0].rank, 3);
   EXPECT_EQ(told[0].peer, 0);
 }
@@ -192,7 +192,7 @@ TEST(Stragglers, nobody_waits_and_nobody_is_named) {
   for (int i = 0; i < 10; ++i) job.step(usual);
   job.look();
   EXPECT_TRUE(job.look_for(Seconds(60.0)).empty());
-  Job paused(2);  // who looks was stopped itself
+  Job paused(2);  // the observer itself was stopped
   for (int i = 0; i < 10; ++i) paused.step(usual);
   paused.look();
   paused.waits(1, 0, 40);
@@ -209,7 +209,7 @@ TEST(Stragglers, clocks_that_disagree_change_nothing) {
   }
   job.log(1).enter(RankStage::backward, job.now + Seconds(3600.0));
   job.waits(0, 1, 40);
-  const std::vector<HoldUp> told = job.look_for(Seconds(2.0));
+  const std::vector<Straggler> told = job.look_for(Seconds(2.0));
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told[0].rank, 1);
 }
@@ -227,16 +227,17 @@ TEST(Stragglers, who_does_another_collective_than_the_others_is_the_odd_one) {
   std::vector<Flight> flights;
   for (int rank = 0; rank < 4; ++rank) flights.push_back(job.log(rank).read());
   EXPECT_FALSE(what_ended(flights)) << "no rank complained";
-  job.log(0).failed("rank 0 is in all_reduce #7, exchange 0 of 256 B, but rank 1 sent it all_reduce #7 of 12 B");
+  job.log(0).failed("rank 0 is in all_reduce #7, exchange 0 of 256 B, but rank 1 sent it all_reduce #7 of 12 B",
+                    ErrorCode::collective_mismatch);
   flights[0] = job.log(0).read();
-  const std::optional<HoldUp> odd = what_ended(flights);
+  const std::optional<Straggler> odd = what_ended(flights);
   ASSERT_TRUE(odd);
   EXPECT_EQ(odd->rank, 1);
-  EXPECT_EQ(odd->kind, HoldUp::Kind::mismatch);
-  // Who had not come that far when all ended says nothing, and is not the odd one.
+  EXPECT_EQ(odd->kind, Straggler::Kind::mismatch);
+  // A rank that had not come that far at the end says nothing, and is not the odd one.
   job.log(3).in_site(0, 6, job.now);
   flights[3] = job.log(3).read();
-  const std::optional<HoldUp> same = what_ended(flights);
+  const std::optional<Straggler> same = what_ended(flights);
   ASSERT_TRUE(same);
   EXPECT_EQ(same->rank, 1);
 }
@@ -255,7 +256,7 @@ TEST(RankReports, the_waterfall_names_who_held_the_others_up) {
     log.mark(FlightMark::ended, Seconds(20.0));
     by_rank.push_back({log.read()});
   }
-  HeldUp held;
+  StragglerFound held;
   held.text = "rank 1 is slow: something";
   Recovered recovered{
       2, "rank 1 was killed by SIGKILL", Seconds(0.02), Seconds(0.1), Seconds(1.0), Seconds(0.2), Seconds(0.05)};

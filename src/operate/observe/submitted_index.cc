@@ -5,13 +5,20 @@
 namespace systole {
 namespace {
 
+std::optional<double> number_of(const std::optional<Dollars>& dollars) {
+  return dollars ? std::optional(dollars->count()) : std::nullopt;
+}
+std::optional<Dollars> dollars_of(const std::optional<double>& number) {
+  return number ? std::optional(Dollars(*number)) : std::nullopt;
+}
+
 Status put_row(Statement& s, const SubmittedRow& row) {
+  const RunSummary& run = row.summary;
   s.reset();
-  s.bind(row.run).bind(static_cast<std::int64_t>(row.files));
-  for (const std::string* text :
-       {&row.target, &row.id, &row.state, &row.reason, &row.folder, &row.submitted_at, &row.by, &row.nodes})
-    s.bind(*text);
-  s.bind(row.restarts).bind(std::optional(row.node_seconds)).bind(row.dollars).bind(row.budget);
+  s.bind(run.run).bind(static_cast<std::int64_t>(row.files)).bind(run.target).bind(run.id).bind(name_of(run.state));
+  for (const std::string* text : {&run.problem, &row.folder, &run.since, &row.by, &row.nodes}) s.bind(*text);
+  s.bind(row.restarts).bind(std::optional(row.node_seconds)).bind(number_of(run.cost)).bind(number_of(run.budget));
+  s.bind(run.exit_code.value_or(-1)).bind(row.told);
   TRY(s.bind(row.seen_at).bind(static_cast<std::int64_t>(row.over)).step());
   return {};
 }
@@ -20,26 +27,27 @@ Status put_jobs(Statement& s, const SubmittedRow& row) {
   std::int64_t number = 0;
   for (const SubmittedJob& job : row.jobs) {
     s.reset();
-    s.bind(row.run).bind(number++).bind(job.id).bind(job.state).bind(job.reason).bind(job.nodes);
+    s.bind(row.summary.run).bind(number++).bind(job.id).bind(name_of(job.state)).bind(job.reason).bind(job.nodes);
     TRY(s.bind(job.restarts).bind(job.began_at).bind(job.ended_at).step());
   }
   return {};
 }
 
-// Both lists are in the order of their runs.
+// Both lists are sorted by run.
 Status add_jobs(Database& database, std::vector<SubmittedRow>& rows) {
   Statement s = TRY(database.prepare("SELECT * FROM jobs ORDER BY run, number"));
   auto row = rows.begin();
   while (TRY(s.step())) {
-    std::string run;
+    std::string run, state;
     std::int64_t number = 0;
     SubmittedJob job;
     s.read(run);
     s.read(number);
-    for (std::string* text : {&job.id, &job.state, &job.reason, &job.nodes}) s.read(*text);
+    for (std::string* text : {&job.id, &state, &job.reason, &job.nodes}) s.read(*text);
+    job.state = run_state_named(state).value_or(RunState::unknown);
     for (std::int64_t* count : {&job.restarts, &job.began_at, &job.ended_at}) s.read(*count);
-    while (row != rows.end() && row->run < run) ++row;
-    if (row != rows.end() && row->run == run) row->jobs.push_back(std::move(job));
+    while (row != rows.end() && row->summary.run < run) ++row;
+    if (row != rows.end() && row->summary.run == run) row->jobs.push_back(std::move(job));
   }
   return {};
 }
@@ -53,19 +61,26 @@ Result<std::vector<SubmittedRow>> SubmittedIndex::list(bool with_jobs) {
   std::vector<SubmittedRow> rows;
   while (TRY(s.step())) {
     SubmittedRow& row = rows.emplace_back();
-    std::int64_t files = 0;
-    s.read(row.run);
+    RunSummary& run = row.summary;
+    std::int64_t files = 0, exit_code = 0;
+    std::string state;
+    s.read(run.run);
     s.read(files);
     row.files = static_cast<std::uint64_t>(files);
-    for (std::string* text :
-         {&row.target, &row.id, &row.state, &row.reason, &row.folder, &row.submitted_at, &row.by, &row.nodes})
+    for (std::string* text : {&run.target, &run.id, &state, &run.problem, &row.folder, &run.since, &row.by, &row.nodes})
       s.read(*text);
+    run.state = run_state_named(state).value_or(RunState::unknown);
     s.read(row.restarts);
-    std::optional<double> node_seconds;
+    std::optional<double> node_seconds, cost, budget;
     s.read(node_seconds);
     row.node_seconds = node_seconds.value_or(0);
-    s.read(row.dollars);
-    s.read(row.budget);
+    s.read(cost);
+    run.cost = dollars_of(cost);
+    s.read(budget);
+    run.budget = dollars_of(budget);
+    s.read(exit_code);
+    if (exit_code >= 0) run.exit_code = exit_code;
+    s.read(row.told);
     s.read(row.seen_at);
     std::int64_t over = 0;
     s.read(over);
@@ -88,10 +103,10 @@ Status SubmittedIndex::change(std::span<const std::string> forgotten, std::span<
       return {};
     };
     for (const std::string& run : forgotten) TRY(forget(run));
-    Statement to_rows = TRY(database_.prepare("INSERT INTO submitted VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+    Statement to_rows = TRY(database_.prepare("INSERT INTO submitted VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
     Statement to_jobs = TRY(database_.prepare("INSERT INTO jobs VALUES (?,?,?,?,?,?,?,?,?)"));
     for (const SubmittedRow& row : rows) {
-      TRY(forget(row.run));
+      TRY(forget(row.summary.run));
       TRY(put_row(to_rows, row));
       TRY(put_jobs(to_jobs, row));
     }

@@ -1,34 +1,38 @@
 #pragma once
-// The index of the runs that were submitted to a cluster, as they were seen last. Of those that are over `systole runs`
-// neither reads the records again nor asks; of the others it tells what it has where their cluster cannot be asked.
-// What makes a row, and whether it still holds, is for whoever keeps the records: a row has the number that they gave
-// it.
+// The index of runs submitted to a cluster, as last seen. `systole runs` neither reads nor queries finished runs again;
+// for the others it shows the stored row if their cluster cannot be queried. The index also keeps what a cluster
+// reported about a run's machines and its ledger lacks, because the cluster may forget it. The keeper of the records
+// decides what a row contains and whether it is valid: a row has the number that the keeper gave it.
 
 #include <span>
 #include <string>
 #include <vector>
 
+#include "describe/spec/run_summary.h"
 #include "operate/observe/sqlite.h"
 
 namespace systole {
 
+constexpr const char* kIndexFile = "index.sqlite";  // in a folder of runs
+
 struct SubmittedJob {
-  std::string id, state, reason, nodes;
-  std::int64_t restarts = 0, began_at = 0, ended_at = 0;  // the latter in seconds of Unix time
+  std::string id;
+  RunState state = RunState::unknown;
+  std::string reason, nodes;
+  std::int64_t restarts = 0, began_at = 0, ended_at = 0;  // times in seconds of Unix time
   bool operator==(const SubmittedJob&) const = default;
 };
 
 struct SubmittedRow {
-  std::string run;
-  std::uint64_t files = 0;  // of what it comes from: with another number it is to be made again
-  std::string target, id, state, reason, folder, submitted_at, by, nodes;
+  RunSummary summary;       // its jobs combined; `since` is the time of submission
+  std::uint64_t files = 0;  // stamp of its source files; the row is rebuilt if it differs
+  std::string folder, by, nodes;
   std::int64_t restarts = 0;
   double node_seconds = 0;
-  std::optional<double> dollars;  // nothing: nobody knows the price
-  std::optional<double> budget;   // dollars
-  std::int64_t seen_at = 0;       // when it was as the row has it, in seconds of Unix time; 0: never
-  bool over = false;              // while its files are those nothing changes any more
-  bool stale = false;             // it could not be asked now; not kept
+  std::int64_t seen_at = 0;  // when the row was current, in seconds of Unix time; 0: never
+  bool over = false;         // final until its files change
+  bool stale = false;        // could not be queried now; not stored
+  std::string told;          // lines that its ledger lacks: the target reported them, and may forget them
   std::vector<SubmittedJob> jobs;
   bool operator==(const SubmittedRow&) const = default;
 };
@@ -37,9 +41,9 @@ class SubmittedIndex {
  public:
   // Errors: as open_index.
   static Result<SubmittedIndex> open(const std::string& file);
-  // By name; their jobs only where they are asked for. Errors: io, busy, corrupt.
+  // Sorted by name; jobs only if requested. Errors: io, busy, corrupt.
   Result<std::vector<SubmittedRow>> list(bool with_jobs);
-  // Forgets those, then takes in these, in place of what it has of them; all or nothing. Errors: also no_space.
+  // Removes `forgotten`, then inserts or replaces `rows`; all or nothing. Errors: also no_space.
   Status change(std::span<const std::string> forgotten, std::span<const SubmittedRow> rows);
 
  private:

@@ -20,19 +20,23 @@ struct Submitted : testing::Test {
   ~Submitted() override { std::filesystem::remove_all(folder_); }
   std::string file() const { return folder_ + "/index.sqlite"; }
   static SubmittedRow row(const std::string& run) {
-    SubmittedRow row{.run = run, .files = ~std::uint64_t{0} - 1, .target = "slurm", .id = "17", .state = "failed"};
-    row.reason = "exit code 1: \"so\"\n";
+    SubmittedRow row{.files = ~std::uint64_t{0} - 1};
+    row.summary = {.run = run, .target = "slurm", .id = "17", .state = RunState::failed};
+    row.summary.problem = "exit code 1: \"so\"\n";
+    row.summary.exit_code = 1;
     row.folder = "runs/" + run;
-    row.submitted_at = "2026-11-24T00:00:00.000Z";
+    row.summary.since = "2026-11-24T00:00:00.000Z";
     row.by = "me@here";
     row.nodes = "n[0-3]";
     row.restarts = 2;
     row.node_seconds = 0.1;
-    row.dollars = 12.25;
-    row.budget = 20;
+    row.summary.cost = Dollars(12.25);
+    row.summary.budget = Dollars(20);
     row.seen_at = 1'795'000'000;
     row.over = run == "b";
-    row.jobs = {{"17_10", "done", "", "n0", 0, 1000, 1100}, {"17_9", "failed", "NODE_FAIL", "", 2, 1000, 0}};
+    row.told = "began 17_9 2 1000 1\n";
+    row.jobs = {{"17_10", RunState::finished, "", "n0", 0, 1000, 1100},
+                {"17_9", RunState::failed, "NODE_FAIL", "", 2, 1000, 0}};
     return row;
   }
   std::string folder_;
@@ -41,7 +45,8 @@ struct Submitted : testing::Test {
 TEST_F(Submitted, rows_are_read_back_by_name_as_they_were_given) {
   SubmittedIndex index = SubmittedIndex::open(file()).value();
   SubmittedRow unknown = row("a");
-  unknown.dollars.reset();
+  unknown.summary.cost.reset();
+  unknown.summary.exit_code.reset();
   unknown.jobs.clear();
   index.change({}, std::vector{row("c"), unknown, row("b")}).value();
   EXPECT_EQ(index.list(true).value(), (std::vector{unknown, row("b"), row("c")}));

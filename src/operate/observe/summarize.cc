@@ -1,4 +1,4 @@
-// A run's row of the index, out of its files.
+// Builds a run's index row from its files.
 
 #include "operate/observe/event_file_name.h"
 #include "operate/observe/index.h"
@@ -7,42 +7,20 @@
 namespace systole {
 namespace {
 
-std::string state_of(const std::vector<Event>& process) {
-  for (const Event& event : process) {
-    if (const auto* stopped = std::get_if<Stopped>(&event.body))
-      return stopped->reason == "signal" ? "stopped" : stopped->reason;
-  }
-  return "open";
-}
-
 void take(RunRow& row, const RunRecord& record) {
+  std::string run = std::move(row.summary.run);
+  row.summary = summarize(record.processes, record.plan ? &*record.plan : nullptr);
+  row.summary.run = std::move(run);
   for (const auto& process : record.processes) {
     ++row.processes;
-    row.state = state_of(process);
     if (!process.empty()) row.seconds += process.back().t;
-    for (const Event& event : process) {
-      if (const auto* opened = std::get_if<Opened>(&event.body)) {
-        if (row.started_at.empty()) row.started_at = opened->at;
-        row.opened_at = opened->at;
-        if (row.name.empty()) row.name = opened->run;
-      } else if (const auto* evaluated = std::get_if<Evaluated>(&event.body)) {
-        row.bits_per_byte = evaluated->bits_per_byte;
-      }
-    }
+    for (const Event& event : process)
+      if (const auto* opened = std::get_if<Opened>(&event.body)) row.opened_at = opened->at;
   }
-  const std::vector<StepEnded> steps = canonical_steps(record.all());
-  if (!steps.empty()) {
-    row.steps = steps.back().step;
-    row.tokens = steps.back().tokens;
-    row.loss = steps.back().loss;
-  }
-  if (record.plan) {
-    row.name = record.plan->workload.name;
-    row.parameters = record.plan->program.parameters;
-  }
+  if (record.plan) row.parameters = record.plan->program.parameters;
 }
 
-// -1 where there is no such file.
+// -1 if there is no such file.
 Result<std::int64_t> bytes_if_there(Store& runs, const std::string& path) {
   const Result<Bytes> size = runs.size(path);
   if (size.ok()) return size->count();
@@ -85,8 +63,7 @@ Result<std::int64_t> run_file_bytes(Store& runs, const std::string& folder) {
 
 Result<RunRow> summarize_run(Store& runs, const std::string& folder) {
   RunRow row;
-  row.folder = folder;
-  row.state = "open";
+  row.summary.run = folder;
   row.extent = TRY(run_extent(runs, folder));
   const Result<RunRecord> record = read_run(runs, folder);
   if (record.ok()) {
@@ -94,7 +71,7 @@ Result<RunRow> summarize_run(Store& runs, const std::string& folder) {
   } else if (record.error().kind == ErrorKind::io) {
     return record.error();
   } else {
-    row.state = "damaged";
+    row.summary.state = RunState::damaged;
   }
   return row;
 }

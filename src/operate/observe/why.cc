@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "describe/spec/run_summary.h"
 #include "ground/base/counted.h"
 #include "operate/observe/stalls.h"
 
 namespace systole {
 namespace {
 
-// The category that a note's owner spends time in.
+// The category of the time of a note's owner.
 std::optional<Category> category_of(const Note& note) {
   if (note.what == "data") return Category::data_wait;
   return category_named(note.what);
@@ -28,7 +29,7 @@ const Body* last_of(const std::vector<Event>& events) {
   return nullptr;
 }
 
-// Of a process that left no end: its steps, and what its ring says of the time since the last of them.
+// For a process without an end: its steps, and its ring's spans since the last step.
 TimeByCategory seconds_of(const std::vector<Event>& process, const std::vector<Span>& spans) {
   if (const auto* stopped = last_of<Stopped>(process)) return stopped->seconds;
   TimeByCategory seconds;
@@ -48,7 +49,7 @@ TimeByCategory seconds_of(const std::vector<Event>& process, const std::vector<S
 
 std::string last_seen(const std::vector<Span>& spans) {
   if (spans.empty() || spans.back().track >= kNumCategories) return "";
-  const Span& last = spans.back();  // it ended when what came after it began
+  const Span& last = spans.back();  // it ended when its successor began
   return fmt::format("in {} of step {}, {} after it opened the run", name_of(static_cast<Category>(last.track)),
                      last.tag, to_string(last.end));
 }
@@ -68,8 +69,6 @@ void count_process(WhyReport& report, TimeByCategory& measured, const std::vecto
   ++report.processes;
   measured += seconds_of(process, spans);
   const auto* stopped = last_of<Stopped>(process);
-  report.state = stopped == nullptr ? "open" : stopped->reason == "signal" ? "stopped" : stopped->reason;
-  report.detail = stopped == nullptr ? "" : stopped->detail;
   if (stopped == nullptr) ++report.killed;
   report.last_seen = stopped == nullptr ? last_seen(spans) : "";
   if (const auto* work = last_of<WorkCounted>(process)) {
@@ -81,10 +80,9 @@ void count_process(WhyReport& report, TimeByCategory& measured, const std::vecto
     report.measured_arena = std::max(report.measured_arena, memory->arena_high_water);
     report.resident = std::max(report.resident, memory->resident);
   }
-  if (const auto* evaluated = last_of<Evaluated>(process)) report.bits_per_byte = evaluated->bits_per_byte;
 }
 
-// Notes about a category that took time are its causes; the others are told by themselves.
+// A note becomes the cause of its category if that took time; other notes are listed separately.
 std::array<Cause, kNumCategories> take_notes(WhyReport& report, const std::vector<std::vector<Event>>& processes) {
   std::array<Cause, kNumCategories> causes;
   for (const auto& process : processes) {
@@ -122,7 +120,7 @@ void fill_rows(WhyReport& report, const TimeByCategory& predicted, const TimeByC
   report.wall = measured.total();
 }
 
-// A ratio above one is a wrong input, so it is not given.
+// A ratio above one means a wrong input, so it is withheld.
 void fill_ratio(WhyReport& report, const Plan& plan, const TimeByCategory& measured, std::int64_t steps) {
   const Seconds planned = plan.time.step[Category::compute] + plan.time.step[Category::update];
   const Seconds spent = measured[Category::compute] + measured[Category::update];
@@ -144,22 +142,22 @@ void fill_ratio(WhyReport& report, const Plan& plan, const TimeByCategory& measu
 WhyReport why(const Plan& plan, const std::vector<std::vector<Event>>& processes,
               const std::vector<std::vector<Span>>& spans) {
   WhyReport report;
+  const RunSummary summary = summarize(processes, &plan);
   report.run = plan.workload.name;
-  report.state = "open";
+  report.state = summary.state;
+  report.detail = summary.problem;
+  report.steps = summary.step;
+  report.loss = summary.loss;
+  report.bits_per_byte = summary.bits_per_byte;
   TimeByCategory measured;
-  std::int64_t stepped = 0;  // with those that a kill took back
-  std::vector<Event> all;
+  std::int64_t stepped = 0;  // includes steps that a kill undid
   for (std::size_t p = 0; p < processes.size(); ++p) {
     const std::vector<Event>& process = processes[p];
     if (const auto* opened = last_of<Opened>(process)) report.run = opened->run;
     count_process(report, measured, process, p < spans.size() ? spans[p] : std::vector<Span>());
     for (const Event& event : process) stepped += std::holds_alternative<StepEnded>(event.body);
-    all.insert(all.end(), process.begin(), process.end());
   }
-  const std::vector<StepEnded> steps = canonical_steps(all);
-  fill_rows(report, plan.time.run, measured, take_notes(report, processes), steps);
-  report.steps = steps.empty() ? 0 : steps.back().step;
-  if (!steps.empty()) report.loss = steps.back().loss;
+  fill_rows(report, plan.time.run, measured, take_notes(report, processes), canonical_steps(processes));
   report.planned_steps = plan.time.steps;
   report.calibrated = plan.target.calibrated;
   report.unknown = plan.time.unknown;
@@ -190,7 +188,7 @@ Node to_node(const WhyReport& r) {
     notes.push(Node::map({{"level", note.level}, {"what", note.what}, {"text", note.text}}));
   const auto maybe = [](const std::optional<double>& number) { return number ? Node(*number) : Node(); };
   return Node::map({{"run", r.run},
-                    {"state", r.state},
+                    {"state", name_of(r.state)},
                     {"detail", r.detail},
                     {"last_seen", r.last_seen},
                     {"processes", r.processes},

@@ -73,7 +73,7 @@ TEST(Why, no_utilisation_without_a_measured_rate) {
   EXPECT_FALSE(why(plan, {ended_process()}).matmul_ratio.has_value());
   EXPECT_NE(to_text(why(plan, {ended_process()})).find("predictions are UNCALIBRATED"), std::string::npos);
   plan.target.calibrated = true;
-  // 2 steps took 2.5 s where 2.0 s at half the rate were planned.
+  // 2 steps took 2.5 s; the plan has 2.0 s at half the matmul rate.
   EXPECT_DOUBLE_EQ(why(plan, {ended_process()}).matmul_ratio.value(), 0.4);
   EXPECT_EQ(to_text(why(plan, {ended_process()})).find("UNCALIBRATED"), std::string::npos);
 }
@@ -83,10 +83,10 @@ TEST(Why, a_killed_process_counts_its_steps_and_is_told) {
   EXPECT_EQ(report.killed, 1);
   EXPECT_EQ(row_of(report, Category::compute)->measured, Seconds(1.25 + 2.5));
   EXPECT_NE(to_text(report).find("1 of them left no end"), std::string::npos);
-  EXPECT_EQ(why(tiny_plan("tiny"), {{opened_event("tiny-1", "1")}}).state, "open");
+  EXPECT_EQ(why(tiny_plan("tiny"), {{opened_event("tiny-1", "1")}}).state, RunState::running);
 }
 
-// The step ended at 3 s; the ring goes on to 3.75 s and says what it was doing then.
+// The step ended at 3 s; the ring continues to 3.75 s and has what the process did then.
 TEST(Why, a_killed_process_is_accounted_for_to_its_last_stretch) {
   const auto span = [](Category ended, Category began, double from, double to) {
     return Span{static_cast<std::uint32_t>(ended), static_cast<std::uint32_t>(began), 2, Seconds(from), Seconds(to)};

@@ -1,4 +1,4 @@
-// The report of `why`, for people.
+// The report of `why` as text for people.
 
 #include <algorithm>
 #include <cmath>
@@ -26,10 +26,10 @@ std::string against_plan(std::int64_t counted, std::int64_t planned, const char*
                      100.0 * (static_cast<double>(counted) / static_cast<double>(planned) - 1));
 }
 
-// `unpredicted`: no time was.
+// `unpredicted`: no time was predicted.
 std::string line_of(const WhyRow& row, Seconds wall, bool unpredicted) {
   const bool rest = row.category == Category::other;
-  // What a vendor's compiler takes is not in the catalog, and the next run loads what it made.
+  // The catalog does not have a vendor compiler's time, and the next run loads the compiled code.
   const bool unknown =
       unpredicted || (row.category == Category::compile && row.predicted == Seconds() && !row.cause.empty());
   std::string line = fmt::format("{:<20}{:>13}{:>12}{:>13}", rest ? "other (unclaimed)" : name_of(row.category),
@@ -43,7 +43,8 @@ std::string line_of(const WhyRow& row, Seconds wall, bool unpredicted) {
 }
 
 std::string head_of(const WhyReport& r) {
-  std::string text = fmt::format("{} · {} · {} · {}", r.run, r.state, to_string(r.wall), counted(r.steps, "step"));
+  std::string text =
+      fmt::format("{} · {} · {} · {}", r.run, name_of(r.state), to_string(r.wall), counted(r.steps, "step"));
   if (r.planned_steps > 0) text += fmt::format(" (planned {})", with_commas(std::llround(r.planned_steps)));
   if (r.loss) text += fmt::format(" · loss {:.4f}", *r.loss);
   if (r.bits_per_byte) text += fmt::format(" · {:.4f} bits per byte held out", *r.bits_per_byte);
@@ -65,7 +66,7 @@ std::optional<Seconds> time_of(const std::vector<std::pair<std::string, Seconds>
   return std::nullopt;
 }
 
-// A step by kinds of operation, those that take a hundredth of it or more on either side.
+// A step by kinds of operation; omits those below 1% both predicted and measured.
 std::string kinds_of(const WhyReport& r) {
   Seconds predicted{}, measured{};
   for (const auto& [kind, time] : r.compute_by_kind) predicted += time;

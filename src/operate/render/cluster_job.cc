@@ -1,22 +1,19 @@
 #include "operate/render/cluster_job.h"
 
-#include <algorithm>
-
+#include "describe/spec/run_name.h"
+#include "describe/spec/target_needs.h"
 #include "ground/base/counted.h"
 #include "ground/base/errors.h"
-#include "operate/render/budget.h"
+#include "operate/render/job_budget.h"
 #include "operate/render/names.h"
 #include "operate/render/quote.h"
 
 namespace systole {
 namespace {
 
-constexpr std::size_t kMostName = 48;  // of a run, whatever the target adds
-
-// The ranks that a model has are the devices of its mesh.
+// A model's ranks must equal the devices of its mesh.
 Status check_mesh(const Workload& w, const ClusterJob& job) {
-  std::int64_t devices = 1;
-  for (const auto& [axis, size] : w.mesh) devices *= size;
+  const std::int64_t devices = w.num_devices();
   if (job.ranks().most == devices) return {};
   if (w.mesh.empty()) {
     return error(ErrorKind::invalid, "{} on {}, and the workload has no mesh to lay them out",
@@ -30,8 +27,8 @@ Status check_mesh(const Workload& w, const ClusterJob& job) {
                   : fmt::format("resources.ranks_per_node: a divisor of {}, or another mesh", devices));
 }
 
-// The most of a job's accelerators that one machine has, as `systole plan --on` names them.
-std::string on_one_machine(const RenderAsk& ask, const ClusterJob& job) {
+// The largest part of a job's accelerators that fits one machine, as an argument of `systole plan --on`.
+std::string on_one_machine(const RenderRequest& ask, const ClusterJob& job) {
   if (!job.slice) return job.machine->name + ":1";
   const TpuSlice* most = nullptr;
   for (const TpuSlice& slice : ask.facts.slices)
@@ -41,11 +38,11 @@ std::string on_one_machine(const RenderAsk& ask, const ClusterJob& job) {
   return most == nullptr ? job.slice->accelerator : most->by_shape();
 }
 
-Status check_model(const RenderAsk& ask, const ClusterJob& job) {
+Status check_model(const RenderRequest& ask, const ClusterJob& job) {
   const Workload& w = ask.workload;
   if (job.nodes.elastic())
-    return error(ErrorKind::unsupported, "resources.nodes: {}:{}: a model's ranks are the devices of its mesh",
-                 job.nodes.least, job.nodes.most)
+    return key_error(ErrorKind::unsupported, "resources.nodes", "{}:{}: a model's ranks are the devices of its mesh",
+                     job.nodes.least, job.nodes.most)
         .hinted(fmt::format("resources.nodes: {}; a program of your own (command) may have a range", job.nodes.most));
   if (job.devices_per_node() > 0 && !job.alone())
     return error(ErrorKind::unsupported, "a model runs on the {} of one node, and here are {} nodes",
@@ -64,21 +61,8 @@ Status check_model(const RenderAsk& ask, const ClusterJob& job) {
   return check_mesh(w, job);
 }
 
-// Kubeflow's kinds have launchers of their own.
-KubernetesSpec::Launcher launcher_of(const Workload& w) {
-  using Kind = KubernetesSpec::Kind;
-  using Launcher = KubernetesSpec::Launcher;
-  if (w.kubernetes.launcher != Launcher::automatic) return w.kubernetes.launcher;
-  switch (w.kubernetes.kind) {
-    case Kind::pytorchjob:
-    case Kind::trainjob: return Launcher::torchrun;
-    case Kind::jaxjob: return Launcher::program;
-    default: return Launcher::systole;
-  }
-}
-
-// What the agents are told of the budget. The ledger is kept by whoever sets SYSTOLE_STATE, else by the run.
-Result<std::string> budget_arguments(const RenderAsk& ask, const ClusterJob& job) {
+// The agents' budget arguments. The ledger is in SYSTOLE_STATE if set, otherwise in the run.
+Result<std::string> budget_arguments(const RenderRequest& ask, const ClusterJob& job) {
   const std::optional<Seconds> time = TRY(budget_time(ask.workload, ask.plan, job.nodes.most));
   if (!time) return std::string();
   return fmt::format(" --budget-time {:.3f}s ${{SYSTOLE_STATE:+--ledger \"$SYSTOLE_STATE/ledger\"}}", time->count());
@@ -87,7 +71,7 @@ Result<std::string> budget_arguments(const RenderAsk& ask, const ClusterJob& job
 void check_texts(const Workload& w, std::vector<Error>& wrong) {
   const auto look = [&](const std::string& text, const char* key) {
     if (text.find('\0') != text.npos)
-      wrong.push_back(error(ErrorKind::invalid, "{}: a NUL can stand in no environment or command", key));
+      wrong.push_back(key_error(ErrorKind::invalid, key, "a NUL can stand in no environment or command"));
   };
   for (const std::string& word : w.command) look(word, "command");
   std::size_t size = 0;
@@ -95,9 +79,9 @@ void check_texts(const Workload& w, std::vector<Error>& wrong) {
     look(value, "env");
     size += name.size() + value.size();
   }
-  constexpr std::size_t kMostEnvironment = 128 << 10;  // Linux takes no longer word
+  constexpr std::size_t kMostEnvironment = 128 << 10;  // Linux limit for one string of argv or environ
   if (size > kMostEnvironment)
-    wrong.push_back(error(ErrorKind::invalid, "env: {} KiB of environment; 128 KiB can be given", size >> 10)
+    wrong.push_back(key_error(ErrorKind::invalid, "env", "{} KiB of environment; 128 KiB can be given", size >> 10)
                         .hinted("a file that the program reads"));
   look(w.folder, "folder");
   look(w.resume.from, "resume.from");
@@ -105,18 +89,16 @@ void check_texts(const Workload& w, std::vector<Error>& wrong) {
 
 }  // namespace
 
+bool is_production(const RenderRequest& ask) { return ask.environment.starts_with("prod"); }
+
 Result<std::string> run_name(const std::string& asked, const Workload& workload) {
-  if (asked.find('@') != asked.npos) {
-    std::string plain = asked;
-    std::ranges::replace(plain, '@', '-');
-    return error(ErrorKind::invalid, "--run: '{}' cannot name a run: it has an '@', and NAME@STEP names a checkpoint",
-                 asked)
-        .hinted("--run " + shell_word(plain));
-  }
-  return dns_label(asked.empty() ? workload.name : asked, kMostName, "a run");
+  if (const auto at_sign = taken_for_checkpoint(asked))
+    return error(ErrorKind::invalid, "--run: '{}' cannot name a run: {}", asked, at_sign->why)
+        .hinted("--run " + shell_word(at_sign->instead));
+  return dns_label(asked.empty() ? workload.name : asked, kMostRunName, "a run");
 }
 
-Result<ClusterJob> cluster_job(const RenderAsk& ask) {
+Result<ClusterJob> cluster_job(const RenderRequest& ask, const JobDefaults& defaults) {
   const Workload& w = ask.workload;
   ClusterJob job;
   std::vector<Error> wrong;
@@ -126,15 +108,12 @@ Result<ClusterJob> cluster_job(const RenderAsk& ask) {
   } else {
     note(run.error());
   }
-  // Without any the target asks for them.
-  const auto hosts =
-      static_cast<std::int64_t>(ask.target == RenderTarget::ssh ? std::max<std::size_t>(w.ssh.hosts.size(), 1) : 1);
-  job.nodes = w.resources.nodes.value_or(CountRange{hosts, hosts});
+  job.nodes = w.resources.nodes.value_or(CountRange{defaults.nodes, defaults.nodes});
   job.gpus_per_node = w.resources.gpus_per_node.value_or(0);
   if (const Status hardware = set_hardware(ask, job); !hardware.ok()) note(hardware.error());
   const bool model = w.command.empty();
-  if (ask.target == RenderTarget::kubernetes || ask.target == RenderTarget::gke) job.launcher = launcher_of(w);
-  // A model has the GPUs of its node in one process; programs have one each, unless they are started once.
+  job.launcher = defaults.launcher;
+  // A model uses all GPUs of its node in one process. Programs get one GPU per process, unless they are started once.
   const bool once = model || job.launcher == KubernetesSpec::Launcher::program || job.gpus_per_node == 0;
   job.ranks_per_node = w.resources.ranks_per_node.value_or(once ? 1 : job.gpus_per_node);
   job.longest = w.resources.longest;
@@ -148,8 +127,9 @@ Result<ClusterJob> cluster_job(const RenderAsk& ask) {
   } else if (ask.plan != nullptr) {
     note(error(ErrorKind::invalid, "--plan: a program of your own (command) has no plan").hinted("leave --plan out"));
   }
-  if (job.tpu() && ask.target == RenderTarget::slurm)
-    note(error(ErrorKind::unsupported, "{}: Slurm has no TPUs", job.on).hinted("--on kubernetes"));
+  for (Error& one :
+       lacking(*ask.target, {.workload = w, .nodes = job.nodes.most, .tpus = job.tpu(), .hardware = job.on}))
+    note(std::move(one));
   job.usd_per_hour = usd_per_hour(w, ask.plan, job.nodes.most);
   const Result<std::string> budget = budget_arguments(ask, job);
   if (!budget.ok()) note(budget.error());
@@ -167,24 +147,24 @@ Result<ClusterJob> cluster_job(const RenderAsk& ask) {
 Status refuse_volumes(const Workload& w, const char* why) {
   if (w.claims.empty() && w.volumes.empty()) return {};
   const char* key = w.claims.empty() ? "volumes" : "claims";
-  return error(ErrorKind::unsupported, "{}: {}", key, why)
+  return key_error(ErrorKind::unsupported, key, "{}", why)
       .hinted(fmt::format("take {} out: its nodes see folder and data as they are; or render for kubernetes", key));
 }
 
 Status refuse_secrets(const Workload& w, SecretReference::Source source, const char* why, const char* hint) {
   for (const auto& [name, text] : w.secrets)
     if (const auto reference = read_secret_reference(text); reference && reference->source == source)
-      return error(ErrorKind::unsupported, "secrets: {} ({}): {}", name, text, why).hinted(hint);
+      return key_error(ErrorKind::unsupported, "secrets", "{} ({}): {}", name, text, why).hinted(hint);
   return {};
 }
 
-std::string made_from(const RenderAsk& ask, const ClusterJob& job) {
-  return fmt::format("# {}: {} on {}, workload {:.12}{}\n", ask.version, job.run, name_of(ask.target),
+std::string made_from(const RenderRequest& ask, const ClusterJob& job) {
+  return fmt::format("# {}: {} on {}, workload {:.12}{}\n", ask.version, job.run, ask.target->name,
                      ask.workload_file.sha256,
                      ask.plan == nullptr ? "" : fmt::format(", plan {:.12}", ask.plan_file.sha256));
 }
 
-std::vector<RenderedFile> carried_files(const RenderAsk& ask) {
+std::vector<RenderedFile> carried_files(const RenderRequest& ask) {
   std::vector<RenderedFile> files{{"workload.yaml", ask.workload_file.text}};
   if (ask.plan != nullptr) files.push_back({"plan.json", ask.plan_file.text});
   return files;

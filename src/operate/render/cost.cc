@@ -13,8 +13,8 @@ std::vector<const PriceRow*> pointers(std::span<const PriceRow> rows) {
 }
 
 // One node, or one slice with all its hosts.
-Price price_of_one(const RenderAsk& ask, const ClusterJob& job, const std::string& machine, const std::string& region,
-                   const std::string& zone, Provisioning terms) {
+Price price_of_one(const RenderRequest& ask, const ClusterJob& job, const std::string& machine,
+                   const std::string& region, const std::string& zone, Provisioning terms) {
   const std::vector<const PriceRow*> rows = pointers(ask.facts.prices);
   const auto price = [&](PriceOf of, std::string_view item, std::int64_t count, std::string_view slices,
                          std::string words) {
@@ -71,10 +71,10 @@ std::optional<DollarsPerHour> JobCost::rate(const Price& price, std::int64_t cou
 
 std::optional<Dollars> JobCost::total(const Price& price) const {
   if (!price.known() || !time) return std::nullopt;
-  return Dollars(price.amount->count() * static_cast<double>(most) * time->count() / 3600);
+  return *rate(price, most) * *time;
 }
 
-JobCost cost_of(const RenderAsk& ask, const ClusterJob& job, const std::string& machine, const std::string& region,
+JobCost cost_of(const RenderRequest& ask, const ClusterJob& job, const std::string& machine, const std::string& region,
                 const std::string& zone) {
   JobCost cost;
   cost.least = job.slice ? job.slices : job.nodes.least;

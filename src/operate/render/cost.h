@@ -1,6 +1,6 @@
 #pragma once
-// What a job's nodes cost at the prices of the catalog. What no list names is unknown, never 0: it is said by name, and
-// what it would be a part of is unknown with it.
+// Cost of a job's nodes at catalog prices. An unlisted price is unknown, never 0: it is reported by name, and totals
+// with it are unknown too.
 
 #include <cstdint>
 #include <optional>
@@ -14,20 +14,20 @@
 namespace systole {
 
 struct JobCost {
-  std::int64_t least = 1, most = 1;  // of nodes, or slices
-  Price each;                        // of one, on demand
-  std::optional<Price> terms;        // of one on the terms that were asked for, where those are others
-  std::optional<Seconds> time;       // how long it runs: as planned, else as it is allowed at once
-  bool planned = false;              // the former
-  bool bounded = true;               // of the latter: it is ended then
-  std::vector<std::string> besides;  // what is paid for and in no list
+  std::int64_t least = 1, most = 1;  // number of nodes, or slices
+  Price each;                        // per unit, on demand
+  std::optional<Price> terms;        // per unit on the requested terms, if different
+  std::optional<Seconds> time;       // run time: as planned, otherwise the limit of one allocation
+  bool planned = false;              // `time` is planned
+  bool bounded = true;               // `time` is a limit that ends the run
+  std::vector<std::string> besides;  // items that are charged but not listed
 
   std::optional<DollarsPerHour> rate(const Price& price, std::int64_t count) const;
-  // Of all nodes, for the whole time. Nothing: a price or the time is not known.
+  // All nodes for the whole time. Nothing: a price or the time is unknown.
   std::optional<Dollars> total(const Price& price) const;
 };
 
-// "cost: 2 x a3-highgpu-8g in us-central1: $176.98/h on demand; 2 days at most: $8,495.04", lines of it.
+// "cost: 2 x a3-highgpu-8g in us-central1: $176.98/h on demand; 2 days at most: $8,495.04", as lines.
 std::vector<std::string> cost_lines(const JobCost& cost);
 Node cost_node(const JobCost& cost);  // for --json
 

@@ -8,7 +8,7 @@
 namespace systole {
 namespace {
 
-// In quotes; signs that could end them or be read as markup are written as entities.
+// Quoted; characters that would end the quote or be read as markup become entities.
 std::string label(const std::string& text) {
   std::string out = "\"";
   for (const char c : comment_text(text)) {

@@ -1,4 +1,4 @@
-// A drawing holds to the grammar of Mermaid's flowcharts, whatever is written into its boxes.
+// A drawing is valid Mermaid flowchart syntax, whatever text its boxes have.
 #include "operate/render/drawing.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace systole {
 namespace {
 
-// What is wrong with it: a line of the flowcharts' grammar, of the part that is drawn; empty: nothing.
+// The first line that violates the flowchart grammar, of the subset used here; empty: none.
 std::string wrong(const std::string& text) {
   static const std::string label = R"("(?:[^"#<>&`\\*_$%\n]|#[0-9a-z]+;)+")";
   static const std::regex comment(R"(%% [ -~]*)"), first("flowchart TB"), end("end");
@@ -71,7 +71,7 @@ flowchart TB
 
 TEST(Drawing, no_text_ends_its_box) {
   for (const std::string& text : hostile_texts()) {
-    if (text.size() > 1000) continue;  // regex of the library goes as deep as a text is long
+    if (text.size() > 1000) continue;  // std::regex recurses as deep as the text is long
     EXPECT_TRUE(text.empty() || wrong(drawn(text)) == "") << text << "\n" << wrong(drawn(text));
   }
   EXPECT_EQ(wrong(drawn("a\"] --> x[\"b")), "");

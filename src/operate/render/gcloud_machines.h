@@ -1,6 +1,7 @@
 #pragma once
-// Machines in the words of gcloud's commands, and in those of the catalog.
+// Translates machines between gcloud's flags and the catalog.
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,13 +11,21 @@
 
 namespace systole {
 
-// What resources.accelerators says of `nodes` machines: "a2-highgpu-4g:2", "t4:4" of accelerators that are attached,
-// "v4-8". `accelerator` is "type=nvidia-tesla-t4,count=4", NVIDIA_TESLA_T4 with `count`, or a slice's name; empty: the
-// machine's own. Empty where the catalog has no such machine, or it has no accelerators.
+// The value of resources.accelerators for `nodes` machines: "a2-highgpu-4g:2", "t4:4" for attached accelerators,
+// "v4-8". `accelerator` is "type=nvidia-tesla-t4,count=4" (the type may also be NVIDIA_TESLA_T4), or a slice's name;
+// empty: the machine's own. Empty result: the catalog has no such machine, or it has no accelerators.
 std::string accelerators_of(std::span<const MachineType> machines, std::string_view machine,
                             std::string_view accelerator, std::int64_t nodes);
 
-// "compute instances", the group of gcloud's commands that makes and deletes them.
+struct GcloudAccelerators {
+  std::string name;        // "a2-highgpu-4g", "t4", "v4-8"; empty: none
+  std::int64_t count = 0;  // 0: contained in the name
+};
+// The same as separate fields.
+GcloudAccelerators gcloud_accelerators(std::span<const MachineType> machines, std::string_view machine,
+                                       std::string_view accelerator, std::int64_t nodes);
+
+// "compute instances": the gcloud command group that creates and deletes them.
 std::string_view gcloud_group(GcloudSpec::Create create);
 
 }  // namespace systole

@@ -1,5 +1,5 @@
-// What a job runs on: the accelerators that the workload names, or else those that its plan was made for. Where both
-// say something, or a number beside them does, they have to agree.
+// The hardware of a job: the accelerators named in the workload, otherwise those of its plan. If both are given, or the
+// workload gives a count beside them, they must agree.
 #include <algorithm>
 
 #include "ground/catalog/hardware.h"
@@ -10,15 +10,15 @@ namespace {
 
 const std::string kThisMachine = "this machine";
 
-Result<AskedHardware> asked_by(const RenderAsk& ask, const std::string& words, const char* key) {
+Result<RequestedHardware> asked_by(const RenderRequest& ask, const std::string& words, const char* key) {
   const RenderFacts& facts = ask.facts;
   CHECK(facts.catalog != nullptr, "accelerators are asked for, and there is no catalog");
-  return asked_hardware(*facts.catalog, facts.machines, facts.slices, words, key);
+  return parse_hardware(*facts.catalog, facts.machines, facts.slices, words, key);
 }
 
-std::string shape_of(const AskedHardware& asked) { return asked.slice ? asked.slice->by_shape() : ""; }
+std::string shape_of(const RequestedHardware& asked) { return asked.slice ? asked.slice->by_shape() : ""; }
 
-bool agree(const AskedHardware& asked, const AskedHardware& planned) {
+bool agree(const RequestedHardware& asked, const RequestedHardware& planned) {
   const auto allowed = [&](const MachineType* type) {
     return asked.types.empty() || std::ranges::find(asked.types, type) != asked.types.end();
   };
@@ -26,19 +26,19 @@ bool agree(const AskedHardware& asked, const AskedHardware& planned) {
          shape_of(asked) == shape_of(planned) && std::ranges::all_of(planned.types, allowed);
 }
 
-// What the words of the workload and of the plan say together; nothing where neither says anything.
-Result<std::optional<AskedHardware>> resolved(const RenderAsk& ask) {
+// The hardware from workload and plan together; nothing if neither names any.
+Result<std::optional<RequestedHardware>> resolved(const RenderRequest& ask) {
   const ResourcesSpec& resources = ask.workload.resources;
   std::string planned_on;
   if (ask.plan != nullptr) planned_on = ask.plan->cost ? ask.plan->cost->on : kThisMachine;
   const bool elsewhere = !planned_on.empty() && planned_on != kThisMachine && planned_on != "this";
   if (resources.accelerators.empty())
     return elsewhere ? std::optional(TRY(asked_by(ask, planned_on, "the plan:"))) : std::nullopt;
-  AskedHardware asked = TRY(asked_by(ask, resources.accelerators, "resources.accelerators:"));
+  RequestedHardware asked = TRY(asked_by(ask, resources.accelerators, "resources.accelerators:"));
   if (resources.slices && (!asked.slice || (asked.slices > 1 && asked.slices != *resources.slices)))
-    return error(ErrorKind::invalid, "resources.slices: {}, and resources.accelerators: {} {}", *resources.slices,
-                 resources.accelerators,
-                 asked.slice ? fmt::format("are {}", asked.slices) : "are no TPUs, which come in slices")
+    return key_error(ErrorKind::invalid, "resources.slices", "{}, and resources.accelerators: {} {}", *resources.slices,
+                     resources.accelerators,
+                     asked.slice ? fmt::format("are {}", asked.slices) : "are no TPUs, which come in slices")
         .hinted("leave resources.slices out");
   if (resources.slices) {
     asked.chips = asked.chips / asked.slices * *resources.slices;
@@ -53,24 +53,24 @@ Result<std::optional<AskedHardware>> resolved(const RenderAsk& ask) {
         .hinted(fmt::format("a plan for it: systole plan JOB.yaml --on {} --out plan.json", resources.accelerators));
   };
   if (!elsewhere) return differ();
-  AskedHardware planned = TRY(asked_by(ask, planned_on, "the plan:"));
+  RequestedHardware planned = TRY(asked_by(ask, planned_on, "the plan:"));
   if (!agree(asked, planned)) return differ();
-  return std::optional(std::move(planned));  // its machine is the one that was priced
+  return std::optional(std::move(planned));  // the plan's machine is the priced one
 }
 
-// A number that the workload says of the same thing.
+// Checks a count in the workload against the hardware.
 Status check_number(const char* key, std::int64_t said, std::int64_t is, const ClusterJob& job, const char* what) {
   if (said == is) return {};
-  return error(ErrorKind::invalid, "{}: {}, and {} has {} {}", key, said, job.on, is, what)
+  return key_error(ErrorKind::invalid, key, "{}, and {} has {} {}", said, job.on, is, what)
       .hinted(fmt::format("{}: {}, or leave it out", key, is));
 }
 
-Status set_terms(const RenderAsk& ask, ClusterJob& job) {
+Status set_terms(const RenderRequest& ask, ClusterJob& job) {
   const ResourcesSpec& resources = ask.workload.resources;
   job.terms = resources.provisioning;
   job.reservation = resources.reservation;
   if (job.terms == Provisioning::reservation && job.reservation.empty())
-    return error(ErrorKind::invalid, "resources.provisioning: reserved, and no reservation is named")
+    return key_error(ErrorKind::invalid, "resources.provisioning", "reserved, and no reservation is named")
         .hinted("resources: { provisioning: reserved, reservation: NAME }");
   if (job.machine == nullptr || !job.terms || job.machine->had_by(*job.terms)) return {};
   std::vector<std::string> terms;
@@ -79,14 +79,14 @@ Status set_terms(const RenderAsk& ask, ClusterJob& job) {
     std::ranges::replace(name, '_', '-');
     terms.push_back(std::move(name));
   }
-  return error(ErrorKind::invalid, "resources.provisioning: {} is not had so", job.machine->name)
+  return key_error(ErrorKind::invalid, "resources.provisioning", "{} is not had so", job.machine->name)
       .hinted(fmt::format("{}", fmt::join(terms, ", ")));
 }
 
 }  // namespace
 
-Status set_hardware(const RenderAsk& ask, ClusterJob& job) {
-  const std::optional<AskedHardware> asked = TRY(resolved(ask));
+Status set_hardware(const RenderRequest& ask, ClusterJob& job) {
+  const std::optional<RequestedHardware> asked = TRY(resolved(ask));
   if (!asked) return set_terms(ask, job);
   const ResourcesSpec& resources = ask.workload.resources;
   job.slice = asked->slice;
@@ -117,7 +117,8 @@ Status set_hardware(const RenderAsk& ask, ClusterJob& job) {
     job.nodes = {asked->machines, asked->machines};
   if (!asked->slice) job.gpus_per_node = static_cast<std::int64_t>(job.machine->accelerators);
   if (resources.gpus_per_node && asked->slice)
-    return error(ErrorKind::invalid, "resources.gpus_per_node: {}, and {} are TPUs", *resources.gpus_per_node, job.on)
+    return key_error(ErrorKind::invalid, "resources.gpus_per_node", "{}, and {} are TPUs", *resources.gpus_per_node,
+                     job.on)
         .hinted("leave it out");
   if (resources.gpus_per_node)
     TRY(check_number("resources.gpus_per_node", *resources.gpus_per_node, job.gpus_per_node, job, "GPUs a machine"));

@@ -23,10 +23,11 @@ Result<std::string> dns_label(std::string_view text, std::size_t most, std::stri
   while (!name.empty() && name.back() == '-') name.pop_back();
   if (!name.empty() && name[0] >= '0' && name[0] <= '9') name = "w" + name;
   if (name.empty())
-    return error(ErrorKind::invalid, "name: '{}' has no letter that {} can be called by", text, takes)
+    return key_error(ErrorKind::invalid, "name", "'{}' has no letter that {} can be called by", text, takes)
         .hinted("name: some of a-z, 0-9 and '-'");
   if (name.size() > most)
-    return error(ErrorKind::invalid, "name: '{}' has {} characters; {} takes {} here", name, name.size(), takes, most)
+    return key_error(ErrorKind::invalid, "name", "'{}' has {} characters; {} takes {} here", name, name.size(), takes,
+                     most)
         .hinted("a shorter name");
   return name;
 }
@@ -50,7 +51,7 @@ bool is_label_name(std::string_view text) {
 
 Status check_image(std::string_view image) {
   const auto wrong = [&](const char* why, const char* hint) {
-    return error(ErrorKind::invalid, "image: '{}' {}", image, why).hinted(hint);
+    return key_error(ErrorKind::invalid, "image", "'{}' {}", image, why).hinted(hint);
   };
   const char* kHow = "image: REGISTRY/NAME@sha256:DIGEST; `docker push` and `skopeo inspect` print the digest";
   const bool printable = std::ranges::all_of(

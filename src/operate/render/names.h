@@ -1,5 +1,5 @@
 #pragma once
-// Names that targets take.
+// Names that targets accept.
 
 #include <cstdint>
 #include <string>
@@ -9,18 +9,20 @@
 
 namespace systole {
 
-// As a DNS label (RFC 1123, a letter first), of what `text` has of one: "GPT-2 124M!" is "gpt-2-124m".
-// Errors: invalid: nothing is left, or more than `most` characters; `takes` says what needs them, for the message.
+// Converts `text` to a DNS label (RFC 1123, starting with a letter): "GPT-2 124M!" becomes "gpt-2-124m". Errors:
+// invalid: nothing is left, or it has more than `most` characters; `takes` names the user of the label, for the
+// message.
 Result<std::string> dns_label(std::string_view text, std::size_t most, std::string_view takes);
+constexpr std::size_t kMostRunName = 48;  // of a run's name; targets append to it
 
-// A label's value of Kubernetes: up to 63 letters, digits, '-', '_' and '.', the first and last no sign.
+// A Kubernetes label value: up to 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit.
 bool is_label_value(std::string_view text);
-// A label's name: [PREFIX/]NAME.
+// A Kubernetes label name: [PREFIX/]NAME.
 bool is_label_name(std::string_view text);
-// NAME@sha256:DIGEST, or NAME:TAG. Errors: invalid: no image, no tag, or ':latest', which is another image each day.
+// NAME@sha256:DIGEST, or NAME:TAG. Errors: invalid: no image, no tag, or ':latest', which changes over time.
 Status check_image(std::string_view image);
 
-// Names as Google Cloud takes them: of most things (a letter first, no '-' last), a project, a bucket.
+// Google Cloud names: most resources (starting with a letter, not ending with '-'), a project, a bucket.
 bool is_gcp_name(std::string_view text, std::size_t most = 63);
 bool is_gcp_project(std::string_view text);
 bool is_bucket(std::string_view text);
@@ -28,9 +30,9 @@ bool is_bucket(std::string_view text);
 bool is_gcp_region(std::string_view text);
 bool is_gcp_zone(std::string_view text);
 std::string_view gcp_region_of(std::string_view zone);
-// Of an account of Google's, NAME@PROJECT.iam.gserviceaccount.com.
+// The project of a service account, NAME@PROJECT.iam.gserviceaccount.com.
 std::string_view gcp_project_of(std::string_view account);
-// A label of what is paid for.
+// A billing label.
 bool is_gcp_label(std::string_view key, std::string_view value);
 
 }  // namespace systole

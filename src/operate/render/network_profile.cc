@@ -32,7 +32,7 @@ void take(const NcclRow& row, const Workload& w, const std::string& machine, Net
 
 }  // namespace
 
-Result<std::optional<NetworkProfile>> network_profile(const RenderAsk& ask, const ClusterJob& job,
+Result<std::optional<NetworkProfile>> network_profile(const RenderRequest& ask, const ClusterJob& job,
                                                       NcclScheduler where) {
   std::optional<NetworkProfile> profile;
   if (job.alone() || job.gpus_per_node == 0 || job.machine == nullptr) return profile;
@@ -45,8 +45,8 @@ Result<std::optional<NetworkProfile>> network_profile(const RenderAsk& ask, cons
   profile->script = script_of(profile->kind);
   const auto all = static_cast<std::int64_t>(job.machine->accelerators);
   if (profile->is_direct() && job.gpus_per_node != all)
-    return error(ErrorKind::invalid, "resources.gpus_per_node: {}: the network of {} is of all its {} GPUs together",
-                 job.gpus_per_node, job.machine->name, all)
+    return key_error(ErrorKind::invalid, "resources.gpus_per_node",
+                     "{}: the network of {} is of all its {} GPUs together", job.gpus_per_node, job.machine->name, all)
         .hinted(fmt::format("resources.gpus_per_node: {}", all));
   return profile;
 }

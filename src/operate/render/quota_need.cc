@@ -5,28 +5,30 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ground/base/letter_case.h"
 #include "operate/render/quote.h"
 
 namespace systole {
 namespace {
 
-// A3's own limit, of the limits that are one a family: "vm_family=A3".
+// The dimension of a quota per machine family: "vm_family=A3".
 std::string dimension_of(const QuotaRow& row, const std::string& machine) {
   if (row.dimension != "vm_family") return row.dimension;
-  std::string family = machine.substr(0, machine.find('-'));
-  for (char& c : family) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  return "vm_family=" + family;
+  return "vm_family=" + upper_case(machine.substr(0, machine.find('-')));
 }
+
+std::string shown(const std::string& region) { return region.empty() ? "REGION" : region; }
 
 class Needs {
  public:
   Needs(std::span<const QuotaRow> quotas, std::span<const MachineType> types) : quotas_(quotas), types_(types) {}
 
   void add(const QuotaSpend& spend) {
-    if (spend.terms != Provisioning::reservation) {  // what is reserved was spent when it was set aside
+    if (spend.terms != Provisioning::reservation) {  // a reservation used its quota when it was made
       add(spend, QuotaOf::gpu, spend.gpus, spend.accelerator, true);
       add(spend, QuotaOf::tpu, spend.chips, spend.accelerator, true);
-      if (const MachineType* type = spend.chips > 0 ? nullptr : type_of(spend.machine)) add_machine(spend, *type);
+      if (const MachineType* type = spend.chips > 0 ? nullptr : type_named(types_, spend.machine))
+        add_machine(spend, *type);
     }
     add(spend, QuotaOf::disk, spend.disk_gb, "GB of boot disks of " + spend.machine, true);
     add(spend, QuotaOf::address, spend.addresses, spend.addresses == 1 ? "external address" : "external addresses",
@@ -43,11 +45,11 @@ class Needs {
           false);
   }
 
-  // `must`: without a limit of its own it is said that none is known.
+  // `must`: without a specific quota, reports that none is known.
   void add(const QuotaSpend& spend, QuotaOf of, std::int64_t amount, const std::string& what, bool must) {
     if (amount == 0) return;
     const std::string words = fmt::format("{} x {}", amount, what);
-    bool named = false;  // by more than what all have in common
+    bool named = false;  // by a quota beyond the ones all machines share
     for (const QuotaRow* row : quotas_of(quotas_, of, spend.machine, spend.accelerator, spend.terms)) {
       named |= !row->global;
       note({*row, words, amount, dimension_of(*row, spend.machine)});
@@ -66,11 +68,6 @@ class Needs {
     } else {
       needs_.push_back(std::move(need));
     }
-  }
-
-  const MachineType* type_of(const std::string& name) const {
-    const auto found = std::ranges::find(types_, name, &MachineType::name);
-    return found == types_.end() ? nullptr : &*found;
   }
 
   std::span<const QuotaRow> quotas_;
@@ -94,28 +91,31 @@ bool exceeds_default(const QuotaNeed& need) {
 std::string quota_request(const QuotaNeed& need, const std::string& region, const std::string& project) {
   if (need.row->id.empty())
     return fmt::format("https://console.cloud.google.com/iam-admin/quotas takes it: {}, {}", need.row->metric,
-                       need.row->global ? "global" : region);
-  std::string dimensions = need.row->global ? "" : "region=" + region;
+                       need.row->global ? "global" : shown(region));
+  std::string dimensions = need.row->global ? "" : "region=" + shown(region);
   if (!need.dimension.empty()) dimensions += (dimensions.empty() ? "" : ",") + need.dimension;
+  const std::string amount =
+      need.in_each_zone ? fmt::format("$(({} * ${{ZONES:?}}))", need.amount) : std::to_string(need.amount);
   return fmt::format(
       "gcloud beta quotas preferences create --service=compute.googleapis.com --project={} "
       "--quota-id={}{} --preferred-value={} --email=\"$(gcloud config get-value account)\"",
       project.empty() ? "\"$(gcloud config get-value project)\"" : shell_word(project), need.row->id,
-      dimensions.empty() ? "" : " --dimensions=" + dimensions, need.amount);
+      dimensions.empty() ? "" : " --dimensions=" + dimensions, amount);
 }
 
 std::vector<std::string> quota_lines(const std::vector<QuotaNeed>& needs, const std::string& region) {
   std::vector<std::string> lines;
   for (const QuotaNeed& need : needs) {
     if (!need.row) {
-      lines.push_back(fmt::format("unknown: no list names the limit of {} in {}", need.of, region));
+      lines.push_back(fmt::format("unknown: no list names the limit of {} in {}", need.of, shown(region)));
       continue;
     }
     std::string unit = need.row->unit;
     if (need.amount == 1 && unit.ends_with('s')) unit.pop_back();
     std::string line =
         fmt::format("{}{} {}: {} {}", need.row->metric, need.dimension.empty() ? "" : " (" + need.dimension + ")",
-                    need.row->global ? "of the project" : "in " + region, need.amount, unit);
+                    need.row->global ? "of the project" : "in " + shown(region), need.amount, unit);
+    if (need.in_each_zone) line += " in each zone";
     if (!need.row->usual.empty()) line += fmt::format("; usually {}", need.row->usual);
     lines.push_back(std::move(line));
   }
@@ -126,9 +126,10 @@ Node quota_node(const std::vector<QuotaNeed>& needs, const std::string& region) 
   Node all = Node::sequence();
   for (const QuotaNeed& need : needs) {
     Node node = Node::map({{"known", need.row.has_value()}, {"of", need.of}, {"amount", need.amount}});
+    if (need.in_each_zone) node.set("in_each_zone", true);
     if (need.row) {
       node.set("metric", need.row->metric).set("unit", need.row->unit);
-      node.set("region", need.row->global ? "global" : region);
+      if (need.row->global || !region.empty()) node.set("region", need.row->global ? "global" : region);
       if (!need.row->id.empty()) node.set("id", need.row->id);
       if (!need.dimension.empty()) node.set("dimension", need.dimension);
       if (!need.row->usual.empty()) node.set("usual", need.row->usual);

@@ -14,14 +14,6 @@ bool all_of(std::string_view text, std::string_view beside_letters) {
 
 }  // namespace
 
-std::string shell_word(std::string_view text) {
-  CHECK(text.find('\0') == text.npos, "a word of a shell holds no NUL");
-  if (!text.empty() && all_of(text, "_@%+=:,./-")) return std::string(text);
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 std::string kube_value(std::string_view text) {
   std::string value;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -48,7 +40,7 @@ Result<std::string> docker_word(std::string_view key, std::string_view text) {
   std::string word = "\"";
   for (const char c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      return error(ErrorKind::invalid, "{}: '{}' cannot stand in a Dockerfile", key, comment_text(text))
+      return key_error(ErrorKind::invalid, std::string(key), "'{}' cannot stand in a Dockerfile", comment_text(text))
           .hinted("one line without control characters");
     if (c == '"' || c == '\\' || c == '$') word += '\\';
     word += c;

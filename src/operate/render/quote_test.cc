@@ -1,4 +1,4 @@
-// What a user writes comes back from the target's own reader as it was, and nothing of it is run.
+// The target's own parser returns the user's text unchanged, and executes none of it.
 #include "operate/render/quote.h"
 
 #include <gtest/gtest.h>

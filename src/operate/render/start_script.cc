@@ -5,7 +5,7 @@
 namespace systole {
 namespace {
 
-// 3: this machine lacks something (docs/reference/exit-codes.md), which no retry brings.
+// Exit code 3: this machine lacks something (docs/reference/exit-codes.md), so a retry does not help.
 constexpr const char* kVerify = R"sh(
 refuse() {
   echo "systole: $1" >&2
@@ -22,29 +22,29 @@ program=$(command -v -- "${SYSTOLE:-systole}") || refuse "no program '${SYSTOLE:
 
 }  // namespace
 
-std::string start_script(const RenderAsk& ask, const ClusterJob& job, const Meeting& meeting) {
+std::string start_script(const RenderRequest& ask, const ClusterJob& job, const StartScriptValues& values) {
   std::string text =
       "#!/bin/sh\n" + made_from(ask, job) +
       fmt::format("# Runs on each node: holds the files to their digests, then is {}.\nset -eu\n",
-                  meeting.start.empty() ? "the agent of this node" : "the program, or what starts its ranks");
-  text += meeting.before;
-  text += fmt::format("files={}\n", meeting.files);
-  if (meeting.start.empty()) text += fmt::format("folder={}\n", meeting.folder);
+                  values.start.empty() ? "the agent of this node" : "the program, or what starts its ranks");
+  text += values.before;
+  text += fmt::format("files={}\n", values.files);
+  if (values.start.empty()) text += fmt::format("folder={}\n", values.folder);
   text += kVerify + 1;
-  if (meeting.start.empty()) text += fmt::format("{}verify \"$program\" {}\n", kFindProgram + 1, ask.program_sha256);
+  if (values.start.empty()) text += fmt::format("{}verify \"$program\" {}\n", kFindProgram + 1, ask.program_sha256);
   text += fmt::format("verify \"$files/workload.yaml\" {}\n", ask.workload_file.sha256);
   if (ask.plan != nullptr) text += fmt::format("verify \"$files/plan.json\" {}\n", ask.plan_file.sha256);
-  if (!meeting.start.empty()) return text + meeting.start + "\n";
+  if (!values.start.empty()) return text + values.start + "\n";
   std::string run = ask.plan != nullptr ? "--plan \"$files/plan.json\"" : "\"$files/workload.yaml\"";
-  if (!meeting.seed.empty())
-    run += fmt::format(" --set \"train.seed=$(({} + {}))\"", ask.workload.train.seed, meeting.seed);
+  if (!values.seed.empty())
+    run += fmt::format(" --set \"train.seed=$(({} + {}))\"", ask.workload.train.seed, values.seed);
   text += fmt::format("exec \"$program\" run {} --folder \"$folder\" --or-resume{}", run, job.run_arguments);
-  if (!meeting.metrics.empty()) text += " --metrics " + meeting.metrics;
-  if (!meeting.leader.empty()) {
-    text += fmt::format(" \\\n  --rendezvous \"{}:{}\" --token-file \"{}\" --node \"{}\"", meeting.leader, meeting.port,
-                        meeting.token_file, meeting.node);
-    if (!meeting.more.empty()) text += " " + meeting.more;
-    if (!meeting.host.empty()) text += fmt::format(" --host \"{}\"", meeting.host);
+  if (!values.metrics.empty()) text += " --metrics " + values.metrics;
+  if (!values.leader.empty()) {
+    text += fmt::format(" \\\n  --rendezvous \"{}:{}\" --token-file \"{}\" --node \"{}\"", values.leader, values.port,
+                        values.token_file, values.node);
+    if (!values.more.empty()) text += " " + values.more;
+    if (!values.host.empty()) text += fmt::format(" --host \"{}\"", values.host);
   }
   return text + "\n";
 }

@@ -1,6 +1,6 @@
 #pragma once
-// start.sh: what runs on each node of any target, as plain sh. It holds the files to their digests and becomes the
-// agent of its node; begun again, it goes on.
+// start.sh: the plain sh script that runs on each node of any target. It verifies the files' digests and becomes the
+// node's agent; started again, it goes on.
 
 #include <string>
 
@@ -8,19 +8,19 @@
 
 namespace systole {
 
-// What only the target knows, as words of sh that may be expansions; double-quoted where they are used.
-struct Meeting {
+// Values that only the target knows, as sh words that may contain expansions; they are used in double quotes.
+struct StartScriptValues {
   std::string files;                   // the folder of the rendered files
   std::string folder;                  // of the run
-  std::string leader, port;            // where the agents meet; empty: one node alone
-  std::string node, host, token_file;  // this node's name, address (empty: found by the route), the run's token
-  std::string more;                    // words of `systole run`
-  std::string metrics;                 // where a model's metrics are served, HOST:PORT; empty: nowhere
-  std::string before;                  // lines of sh, run first
-  std::string start;                   // the last line, in the place of the agent's; empty: the agent
-  std::string seed;                    // what is added up to train.seed, a number; empty: nothing
+  std::string leader, port;            // address of the agents' rendezvous; empty: a single node
+  std::string node, host, token_file;  // this node's name, address (empty: found by the route), file of the run's token
+  std::string more;                    // more arguments of `systole run`
+  std::string metrics;                 // address of a model's metrics server, HOST:PORT; empty: none
+  std::string before;                  // lines of sh to run first
+  std::string start;                   // last line, instead of the agent's; empty: the agent
+  std::string seed;                    // a number to add to train.seed; empty: none
 };
 
-std::string start_script(const RenderAsk& ask, const ClusterJob& job, const Meeting& meeting);
+std::string start_script(const RenderRequest& ask, const ClusterJob& job, const StartScriptValues& values);
 
 }  // namespace systole

@@ -30,7 +30,7 @@ Topology of_slices(const ClusterJob& job, const CatalogEntry* chip) {
 Topology of_gpus(const ClusterJob& job, const CatalogEntry* chip) {
   const std::int64_t here = job.gpus_per_node;
   const bool nvlink = chip != nullptr && chip->facts.contains("nvlink.bandwidth") && here > 1;
-  std::int64_t nodes = 1;  // that NVLink joins
+  std::int64_t nodes = 1;  // in one NVLink domain
   if (nvlink && job.fabric != nullptr && job.fabric->transport.starts_with("MNNVL"))
     nodes = std::max<std::int64_t>(1, std::llround(chip->number("nvlink.domain").value()) / here);
   const std::string links = nvlink     ? "NVLink" + rate_of(chip, "nvlink.bandwidth", "chip")
@@ -48,7 +48,7 @@ Topology of_gpus(const ClusterJob& job, const CatalogEntry* chip) {
 
 }  // namespace
 
-Topology topology_of(const RenderAsk& ask, const ClusterJob& job) {
+Topology topology_of(const RenderRequest& ask, const ClusterJob& job) {
   if (job.machine == nullptr || job.devices_per_node() == 0) return {};
   const CatalogEntry* chip = nullptr;
   if (ask.facts.catalog != nullptr) {
@@ -58,7 +58,7 @@ Topology topology_of(const RenderAsk& ask, const ClusterJob& job) {
   return job.slice ? of_slices(job, chip) : of_gpus(job, chip);
 }
 
-std::string topology_comment(const RenderAsk& ask, const ClusterJob& job) {
+std::string topology_comment(const RenderRequest& ask, const ClusterJob& job) {
   const Topology topology = topology_of(ask, job);
   if (topology.domain.empty()) return "";
   return fmt::format("# Topology: {}\n", topology.domain) +

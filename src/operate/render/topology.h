@@ -1,6 +1,6 @@
 #pragma once
-// How a job's devices reach each other: over fast links within a domain (a node, a rack, a slice), over a network
-// between domains. Of the catalog's figures; what it has none of is left out.
+// The network of a job's devices: fast links within a domain (a node, a rack, a slice), a slower network between
+// domains. Uses the catalog's figures and omits unknown ones.
 
 #include <string>
 #include <vector>
@@ -11,11 +11,11 @@ namespace systole {
 
 struct Topology {
   std::string domain;   // "each node: 8 x h100, NVLink, 450 GB/s each way a chip"; empty: no accelerators
-  std::string network;  // "between nodes: GPUDirect-TCPX, 100 Gbit/s a chip"; empty: there is one domain alone
+  std::string network;  // "between nodes: GPUDirect-TCPX, 100 Gbit/s a chip"; empty: a single domain
 };
 
-Topology topology_of(const RenderAsk& ask, const ClusterJob& job);
-// Lines of comment, "# Topology: ..."; "" without accelerators.
-std::string topology_comment(const RenderAsk& ask, const ClusterJob& job);
+Topology topology_of(const RenderRequest& ask, const ClusterJob& job);
+// Comment lines, "# Topology: ..."; "" without accelerators.
+std::string topology_comment(const RenderRequest& ask, const ClusterJob& job);
 
 }  // namespace systole

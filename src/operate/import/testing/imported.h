@@ -1,5 +1,5 @@
 #pragma once
-// What somebody pasted, imported. For tests.
+// Imports a pasted text. For tests.
 
 #include <algorithm>
 #include <string>
@@ -21,7 +21,7 @@ inline Imported imported(const std::string& text) {
 
 inline Workload workload_of(const std::string& text) { return read_workload(imported(text).yaml, "f").value(); }
 
-// Every message with its hint; empty: it was imported.
+// Every error with its hint; empty: the import succeeded.
 inline std::string refused(const std::string& text) {
   const Result<Imported> made = import_job({text, "pasted"});
   if (made.ok()) return "";
@@ -40,7 +40,7 @@ inline bool notes(const Imported& made, std::string_view what) {
                              [&](const LeftOut& note) { return note.what.find(what) != std::string::npos; });
 }
 
-// Why it was left out, or in which form it is carried over; empty: neither is said.
+// Why it was left out, or in which form it is carried over; empty: neither is reported.
 inline std::string why(const Imported& made, std::string_view what) {
   for (const std::vector<LeftOut>* list : {&made.left_out, &made.notes})
     for (const LeftOut& out : *list)

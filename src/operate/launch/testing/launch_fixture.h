@@ -1,6 +1,6 @@
 #pragma once
-// A launch of small programs in a folder of its own. Everything happens in the test's thread: what ranks say arrives in
-// `on_line`, which may kill them or ask to stop.
+// Launches small programs in a temporary folder. Everything happens in the test's thread: output of ranks arrives in
+// `on_line`, which may kill ranks or request a stop.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -18,7 +18,7 @@
 
 namespace systole {
 
-// Whether a process runs, zombies apart.
+// Whether a process runs and is not a zombie.
 inline bool runs(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string text;
@@ -27,7 +27,7 @@ inline bool runs(pid_t pid) {
   return after != std::string::npos && text.substr(after + 2, 1) != "Z";
 }
 
-// Bounded.
+// Waits a bounded time.
 inline bool ends_soon(pid_t pid) {
   for (int i = 0; i < 2000 && runs(pid); ++i) ::usleep(10'000);
   return !runs(pid);
@@ -55,13 +55,13 @@ class LaunchFixture : public testing::Test {
   }
 
   static std::string probe() { return std::string(SYSTOLE_BINARY_DIR) + "/src/operate/launch/launch_probe"; }
-  // `n` ranks, or least to most, of a shell script that stands for a user's program.
+  // `n` ranks, or least to most, of a shell script that acts as a user's program.
   void script(std::string text, int least, int most = 0) {
     options_.command.argv = {"sh", "-c", std::move(text)};
     options_.membership.own_ranks = false;
     ranks(least, most);
   }
-  // Ranks of our own, as launch_probe knows them.
+  // Our own ranks, as in launch_probe.
   void own(std::string what, int least, int most = 0) {
     options_.command.argv = {probe(), "rank", std::move(what)};
     ranks(least, most);
@@ -90,7 +90,7 @@ class LaunchFixture : public testing::Test {
   std::function<void(int, const std::string&)> on_line;
 };
 
-// "up PID GENERATION", as a rank of launch_probe says it.
+// "up PID GENERATION", printed by a rank of launch_probe.
 struct RankUp {
   pid_t pid = -1;
   std::uint64_t generation = 0;

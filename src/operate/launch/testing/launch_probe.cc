@@ -1,11 +1,11 @@
 // A rank and an agent for the tests of this folder.
 //
-//   launch_probe rank hold|finish|once          takes its seat, says "up PID GENERATION", then
-//     hold     waits for SIGTERM and ends with code 75
-//     finish   waits for all ranks, and ends with code 0
+//   launch_probe rank hold|finish|once          takes its seat, prints "up PID GENERATION", then
+//     hold     waits for SIGTERM and exits with code 75
+//     finish   waits for all ranks, and exits with code 0
 //     once     holds in generation 1, finishes in later ones
 //   launch_probe agent key=value...  PROGRAM ARGUMENTS...
-//     runs an agent; its keys are in options_from; says "outcome CODE SENTENCE", and ends with the code
+//     runs an agent with the keys of options_from; prints "outcome CODE SENTENCE", and exits with the code
 
 #include <signal.h>
 #include <unistd.h>
@@ -64,7 +64,7 @@ int run_agent(int argc, char** argv) {
   const SignalWatch watch;
   LaunchOptions options;
   int i = 0;
-  bool follows = false;  // only begins once somebody listens
+  bool follows = false;  // starts only once a leader listens
   for (; i < argc && std::strchr(argv[i], '=') != nullptr; ++i) {
     const std::string text = argv[i], key = text.substr(0, text.find('=')), value = text.substr(text.find('=') + 1);
     if (key == "node") options.node = value;

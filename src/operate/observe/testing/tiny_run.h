@@ -1,5 +1,5 @@
 #pragma once
-// For tests: the files of a made-up run, written into a store.
+// For tests: writes the files of a made-up run into a store.
 
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ inline void write_events(Store& store, const std::string& path, const std::vecto
   write_whole(store, path, text).value();
 }
 
-// A run of one process that ended.
+// A run with one process that ended.
 inline void write_tiny_run(Store& store, const std::string& dir, const std::string& name, const std::string& at) {
   store.make_dirs(inside(dir, RunFiles::events)).value();
   write_whole(store, inside(dir, RunFiles::plan), to_json(tiny_plan(name))).value();

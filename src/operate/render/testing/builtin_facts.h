@@ -1,5 +1,5 @@
 #pragma once
-// The built-in catalog, as whoever asks hands it to render. For tests.
+// The built-in catalog as render's input. For tests.
 
 #include "ground/catalog/tables.h"
 #include "operate/render/render.h"

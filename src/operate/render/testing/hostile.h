@@ -1,5 +1,5 @@
 #pragma once
-// Texts that somebody could hope would be run, end a line, or become something else. For tests.
+// Hostile texts that try to be executed, to end a line, or to be parsed as something else. For tests.
 
 #include <string>
 #include <vector>

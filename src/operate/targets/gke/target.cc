@@ -1,0 +1,27 @@
+// Target gke: Kubernetes objects, and the cluster for them.
+#include "operate/targets/gke/cluster.h"
+#include "operate/targets/kubernetes/manifest.h"
+#include "operate/targets/list.h"
+
+namespace systole {
+namespace {
+
+class GkeTarget : public ClusterJobTarget {
+ public:
+  GkeTarget() : ClusterJobTarget("gke") {}
+
+ private:
+  JobDefaults defaults(const Workload& workload) const override { return kubernetes_defaults(workload); }
+  Result<Rendered> render_job(const RenderRequest& ask, const ClusterJob& job) const override {
+    return render_gke(ask, job);
+  }
+};
+
+}  // namespace
+
+const JobTarget& gke_target() {
+  static const GkeTarget target;
+  return target;
+}
+
+}  // namespace systole

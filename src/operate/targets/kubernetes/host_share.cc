@@ -1,0 +1,77 @@
+// Processors and memory of a pod: from the workload, or what is usable of a catalog machine that the pod has to itself.
+#include <cmath>
+
+#include "operate/targets/kubernetes/pod.h"
+
+namespace systole {
+namespace {
+
+struct Step {
+  double amount, share;  // reserved share of the next `amount`
+};
+
+double taken(double of, std::initializer_list<Step> steps, double beyond) {
+  double sum = 0;
+  for (const auto& [amount, share] : steps) {
+    sum += std::min(of, amount) * share;
+    of = std::max(0.0, of - amount);
+  }
+  return sum + of * beyond;
+}
+
+// The share of a machine that a pod can use if it has the machine to itself.
+struct HostShare {
+  std::int64_t cpus = 0;
+  Bytes memory{};
+};
+
+// Nothing, 0 of each, if the catalog has no single number of processors and of memory.
+HostShare host_share(const MachineType& machine) {
+  const auto one = [](const std::optional<NumberRange>& range) {
+    return range && range->least == range->most ? range->least : 0.0;
+  };
+  const double cpus = one(machine.vcpus), memory = one(machine.memory_gib);
+  if (cpus <= 0 || memory <= 0) return {};
+  // GKE's reservation on a node (docs.cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes, recalled in
+  // 2026-11): of cores 6 % of the first, 1 % of the second, 0.5 % of the next two, 0.25 % of the others; of memory 25 %
+  // of the first 4 GiB, 20 % of the next 4, 10 % of the next 8, 6 % of the next 112, 2 % of the rest, and 100 MiB.
+  const double cpu_left = cpus - taken(cpus, {{1, 0.06}, {1, 0.01}, {2, 0.005}}, 0.0025);
+  const double guest = memory * 0.98;  // the kernel uses the rest
+  const double memory_left = guest - taken(guest, {{4, 0.25}, {4, 0.2}, {8, 0.1}, {112, 0.06}}, 0.02) - 0.1;
+  // One processor and 2 GiB for the cluster's own pods on every node.
+  return HostShare{static_cast<std::int64_t>(std::floor(cpu_left - 1)),
+                   kGiB * static_cast<std::int64_t>(std::floor(memory_left - 2))};
+}
+
+}  // namespace
+
+void add_host_share(const KubernetesJob& k, PodParts& parts) {
+  const ResourcesSpec& resources = k.workload().resources;
+  const ClusterJob& job = k.job;
+  const HostShare share = job.machine == nullptr ? HostShare{} : host_share(*job.machine);
+  const bool known = share.cpus > 0;
+  const auto note = [&](Error e) { parts.wrong.push_back(std::move(e)); };
+  std::int64_t cpus = resources.threads ? *resources.threads * job.ranks_per_node : share.cpus;
+  if (cpus < 1)
+    note(key_error(ErrorKind::invalid, "resources.threads", "a pod says how many processors it needs")
+             .hinted("resources: { threads: 8 }: of each rank"));
+  if (known && cpus > share.cpus)
+    note(key_error(ErrorKind::does_not_fit, "resources.threads", "{} for each of {} rank{}; {} leaves {} to a pod",
+                   resources.threads.value_or(0), job.ranks_per_node, job.ranks_per_node == 1 ? "" : "s",
+                   job.machine->name, share.cpus)
+             .hinted(fmt::format("resources.threads: {}", std::max<std::int64_t>(1, share.cpus / job.ranks_per_node))));
+  parts.memory = resources.memory ? *resources.memory : share.memory;
+  if (parts.memory <= Bytes{})
+    note(key_error(ErrorKind::invalid, "resources.memory", "a pod says how much memory it needs")
+             .hinted("resources: { memory: 16GiB }: of all ranks of a node"));
+  if (known && parts.memory > share.memory)
+    note(key_error(ErrorKind::does_not_fit, "resources.memory", "{}; {} leaves {} to a pod", to_string(parts.memory),
+                   job.machine->name, to_string(share.memory))
+             .hinted(fmt::format("resources.memory: {}GiB", share.memory.count() / kGiB.count())));
+  const std::string memory = quantity(parts.memory);
+  // Before devices, as is customary.
+  parts.requests = merged(Node::map({{"cpu", std::to_string(cpus)}, {"memory", memory}}), parts.requests);
+  parts.limits = merged(Node::map({{"memory", memory}}), parts.limits);
+}
+
+}  // namespace systole

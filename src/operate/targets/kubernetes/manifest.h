@@ -1,0 +1,12 @@
+#pragma once
+// job.yaml, for any Kubernetes cluster.
+
+#include "operate/render/cluster_job.h"
+
+namespace systole {
+
+JobDefaults kubernetes_defaults(const Workload& workload);
+// Errors: unsupported, invalid: what no pod supports, or its kind of object does not.
+Result<Rendered> render_kubernetes(const RenderRequest& ask, const ClusterJob& job);
+
+}  // namespace systole

@@ -1,0 +1,35 @@
+// Target ssh: plain machines, whose agents are started by OpenSSH.
+#include <algorithm>
+
+#include "operate/targets/list.h"
+#include "operate/targets/ssh/hosts.h"
+#include "operate/targets/ssh/ssh.h"
+
+namespace systole {
+namespace {
+
+class SshTarget : public ClusterJobTarget {
+ public:
+  SshTarget() : ClusterJobTarget("ssh") {}
+  Result<std::unique_ptr<ClusterClient>> open(const ClusterClient::ClusterLocation&) const override {
+    return open_ssh();
+  }
+
+ private:
+  // Without any host, render_ssh reports that they are missing.
+  JobDefaults defaults(const Workload& w) const override {
+    return {.nodes = std::max(static_cast<std::int64_t>(w.ssh.hosts.size()), std::int64_t{1})};
+  }
+  Result<Rendered> render_job(const RenderRequest& ask, const ClusterJob& job) const override {
+    return render_ssh(ask, job);
+  }
+};
+
+}  // namespace
+
+const JobTarget& ssh_target() {
+  static const SshTarget target;
+  return target;
+}
+
+}  // namespace systole
