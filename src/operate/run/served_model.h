@@ -1,0 +1,75 @@
+#pragma once
+// A model to serve: from a run's checkpoint, or from a Hugging Face model folder or a GGUF file, with its
+// tokenizer.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "describe/models/model.h"
+#include "describe/spec/pooling.h"
+#include "describe/spec/workload.h"
+#include "execute/data/tokenizer.h"
+#include "execute/serve/chat/chat_prompt.h"
+#include "execute/serve/engine.h"
+#include "execute/serve/int8_loader.h"
+#include "operate/run/machine.h"
+
+namespace systole {
+
+struct ServedModel {
+  std::unique_ptr<const Model> model;
+  ModelSpec spec;
+  ResourcesSpec resources;
+  DType parameter = DType::f32;
+  Tokenizer tokenizer;
+  std::vector<std::int32_t> before;               // tokens at the start of each text
+  std::optional<std::int64_t> step;               // of the checkpoint; nothing: a published model
+  std::string name;                               // for people: the run, or the folder
+  LoadSome load;                                  // the parameters that an executor has
+  std::optional<std::string> chat_template = {};  // of a published model: the text
+  std::vector<std::int32_t> ends = {};            // tokens that end an answer beside eos: generation_config.json
+  std::optional<PoolingSpec> pooling = {};        // of a published model: how its files make vectors of texts
+
+  bool encodes() const;  // it encodes the prompt and answers it; otherwise it continues the prompt
+  std::vector<std::int32_t> never_drawn(std::int64_t vocabulary) const;  // tokens that stand for no text, except eos
+  // The tokens of a sequence where `asked` are wanted. 0: as many as the model's context has, of a published model at
+  // most 4096.
+  std::int64_t context_for(std::int64_t asked) const;
+  // A prompt as in the model's training rows: a document begins with `before`, the input of a pair ends with eos.
+  // `encoder`: of this tokenizer; one for many texts, because each clears a cache of 4 MiB first.
+  std::vector<std::int32_t> tokens_of(Encoder& encoder, std::string_view prompt) const;
+  // A whole text, for its vector: with the tokens that the model's files put before and after every text.
+  std::vector<std::int32_t> tokens_of_whole(Encoder& encoder, std::string_view text) const;
+};
+
+// How the model's vectors are made: as `asked` (mean, last or cls), or if that is empty as its files say; `normalize`
+// false: never normalized. Nothing: neither says it, or such a model has none. Errors: invalid: no such pooling.
+Result<std::optional<PoolingSpec>> pooling_for(const ServedModel& model, const std::string& asked, bool normalize);
+
+// The same where vectors are to be made. Errors also: invalid: neither says how; unsupported: such a model has none.
+Result<PoolingSpec> pooling_needed(const ServedModel& model, const std::string& asked, bool normalize);
+
+// `asked`: "RUN" or "RUN@STEP", or the folder of a Hugging Face model, or a GGUF file. Errors: as find_checkpoints,
+// open_hf_folder and kept_tokenizer; invalid: the tokenizer does not belong to the model.
+Result<ServedModel> find_model(const std::string& asked);
+
+// An engine with the parameters loaded. `options.parameter` i8: weights in int8 (execute/serve/int8_loader.h); else it
+// is set here, to the model's. A longer cache than the model's context is cut to it. Errors: those of the engine and of
+// reading the parameters.
+Result<std::unique_ptr<Engine>> open_engine(const ServedModel& model, const Machine& machine, EngineOptions options);
+
+// How the model's conversations become prompts, by its own template or by the text `other`. Nothing: it has none.
+// Errors: those of the template.
+Result<std::optional<chat::ChatPrompt>> chat_of(const ServedModel& model, const std::optional<std::string>& other = {});
+
+// How models are served on a machine: on cpu with products whose bits do not depend on what else is in a step (engine.h).
+MachineUse serving_use(const std::string& backend);
+
+// The machine to serve on, with no more threads than cores. Errors: as open_machine.
+Result<Machine> machine_for(const ServedModel& model, const std::string& backend, Clock& clock);
+
+}  // namespace systole
