@@ -1,8 +1,8 @@
-// sharded-is-unsharded, of rows that are cut along their tokens (the axis context): a step on any such mesh gives the
-// loss, norm, moments and parameters of the step on one device, in f64 to 1e-12, and each rank computes and sends what
-// its Program states, as integers. With dropout each token keeps the random bits of its place in its row. Attention's
-// work is counted exactly, and is the same on every device. SYSTOLE_TEST_LONG=1 tries each mesh with each family,
-// otherwise with one.
+// sharded-is-unsharded with context parallelism (axis context: rows are sharded along their tokens). A step on any such
+// mesh gives the loss, norm, moments and parameters of the step on one device, in f64 to 1e-12, and each rank computes
+// and sends exactly what its Program states, as integers. With dropout each token keeps the random bits of its position
+// in its row. Attention's work is counted exactly, and is the same on every device. SYSTOLE_TEST_LONG=1 tries each mesh
+// with each family, otherwise with one.
 
 #include <gtest/gtest.h>
 
@@ -14,9 +14,9 @@ namespace systole::laws {
 namespace {
 
 constexpr bool kDropout = true;
-constexpr std::int64_t kTokens = 24;  // of a row: 2n divides it for n of 2, 3 and 4
+constexpr std::int64_t kTokens = 24;  // per row: divisible by 2n for n of 2, 3 and 4
 
-DecoderConfig long_rows(DecoderConfig config) {
+DecoderSpec long_rows(DecoderSpec config) {
   config = divisible(config);
   config.context = kTokens;
   config.dropout = 0.25;
@@ -69,7 +69,7 @@ TEST(ShardedIsUnsharded, rows_cut_along_their_tokens) {
                                 {"model=3 context=2", 1},
                                 {"data=2 context=2 model=2", 1}};
   const Batch batch = language_batch(4, 12, 9, kTokens);
-  const DecoderConfig families[] = {long_rows(tiny_gpt()), long_rows(tiny_llama())};
+  const DecoderSpec families[] = {long_rows(tiny_gpt()), long_rows(tiny_llama())};
   for (std::size_t f = 0; f < std::size(families); ++f) {
     const auto model = make_decoder(families[f]);
     for (std::size_t c = 0; c < cases.size(); ++c) {
@@ -78,14 +78,14 @@ TEST(ShardedIsUnsharded, rows_cut_along_their_tokens) {
   }
 }
 
-DecoderConfig latent_heads() {
-  DecoderConfig config = long_rows(tiny_llama());
+DecoderSpec latent_heads() {
+  DecoderSpec config = long_rows(tiny_llama());
   config.kv_heads = 0;
-  config.latent = {.q_rank = 7, .kv_rank = 5, .nope = 4, .rope = 2, .value = 3};
+  config.mla = {.q_rank = 7, .kv_rank = 5, .nope = 4, .rope = 2, .value = 3};
   return config;
 }
 
-// Latent attention cuts, joins and fills up heads, never rows.
+// Latent attention slices, concatenates and pads heads, never rows.
 TEST(ShardedIsUnsharded, latent_attention_along_tokens) {
   const Batch batch = language_batch(4, 12, 9, kTokens);
   const auto model = make_decoder(latent_heads());
@@ -98,10 +98,11 @@ TEST(ShardedIsUnsharded, latent_attention_along_tokens) {
   }
 }
 
-// Twice the whole pairs of chunks for each other device, and its own: of attention as of all else, an nth of the work.
+// Each device has two whole pairs of chunks for each other device, and its own pairs: 1/n of the attention work, as of
+// all other work.
 TEST(ShardedIsUnsharded, every_device_has_an_equal_part_of_the_work) {
   const Strategy strategy = exact_strategy();
-  for (const DecoderConfig& config : {long_rows(tiny_llama()), latent_heads()}) {
+  for (const DecoderSpec& config : {long_rows(tiny_llama()), latent_heads()}) {
     const auto model = make_decoder(config);
     const TinyJob one(*model, 4, strategy, make_reference_device(), kDropout);
     for (const std::int64_t parts : {2, 3, 4}) {
@@ -116,17 +117,17 @@ TEST(ShardedIsUnsharded, every_device_has_an_equal_part_of_the_work) {
   }
 }
 
-// On each of n devices a block gathers keys and values, and the segments of what they are of, and back sums and
-// scatters their gradients; nothing else goes along tokens but the loss. Parameters' gradients are summed once.
+// On each of n devices a block gathers keys, values and their segments, and in backward reduces and scatters their
+// gradients. Apart from these, only the loss is reduced along tokens. Parameters' gradients are summed once.
 TEST(ShardedIsUnsharded, along_tokens_only_keys_and_values_are_sent) {
-  const DecoderConfig config = long_rows(tiny_llama());
+  const DecoderSpec config = long_rows(tiny_llama());
   const auto model = make_decoder(config);
   for (const std::int64_t parts : {2, 3, 4}) {
     TinyMesh mesh(*model, 4, exact_strategy(), Mesh::parse(fmt::format("context={}", parts)).value(), kDropout,
                   [](std::int64_t) { return make_reference_device(); });
     const std::int64_t tokens = 4 * kTokens / parts, others = parts - 1;
     const std::int64_t keys = tokens * config.kv_heads * config.head * 8, segments = tokens * 4;
-    const auto sent = [&](const char* name) {  // by all devices
+    const auto sent = [&](const char* name) {  // in total over all devices
       std::int64_t sum = 0;
       for (std::int64_t device = 0; device < parts; ++device)
         sum += bytes_sent(mesh.program(), mesh.program().function_named(name), device).count();
@@ -141,7 +142,7 @@ TEST(ShardedIsUnsharded, along_tokens_only_keys_and_values_are_sent) {
 }
 
 TEST(ShardedIsUnsharded, rows_that_cannot_be_cut_along_their_tokens_are_refused) {
-  const auto refusal = [](const DecoderConfig& config, const char* mesh) -> std::string {
+  const auto refusal = [](const DecoderSpec& config, const char* mesh) -> std::string {
     try {
       const auto model = make_decoder(config);
       training_program("tiny", model->loss({4, config.context}, true), std::nullopt, Mesh::parse(mesh).value(),
@@ -149,7 +150,7 @@ TEST(ShardedIsUnsharded, rows_that_cannot_be_cut_along_their_tokens_are_refused)
     } catch (const Failure& failure) { return failure.error().message; }
     return "";
   };
-  DecoderConfig config = long_rows(tiny_gpt());
+  DecoderSpec config = long_rows(tiny_gpt());
   EXPECT_EQ(refusal(config, "context=2"), "");
   EXPECT_EQ(refusal(config, "context=8"),
             "rows of 24 tokens are not cut into 2 × 8 chunks, two for each device along 'context'");

@@ -1,5 +1,4 @@
-// The cpu backend on whole Programs: what it counts is what was planned, and what it computes is what the reference
-// computes.
+// The cpu backend on whole Programs: it counts the planned work, and its results equal the reference's.
 
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/cpu.h"
@@ -15,7 +14,7 @@ namespace {
 std::unique_ptr<Device> cpu() { return make_cpu_device({.threads = 2}).value(); }
 
 TEST(PlanIsRunCpu, decoders_under_every_policy_precision_and_microbatching) {
-  const DecoderConfig families[] = {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed(), tiny_mixture()};
+  const DecoderSpec families[] = {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed(), tiny_mixture()};
   const Strategy bases[] = {f32_strategy(), bf16_strategy()};
   const RecomputePolicy::Kind policies[] = {RecomputePolicy::Kind::none, RecomputePolicy::Kind::attention,
                                             RecomputePolicy::Kind::block};
@@ -41,7 +40,7 @@ TEST(PlanIsRunCpu, decoders_under_every_policy_precision_and_microbatching) {
 
 TEST(CpuIsReference, losses_and_gradients) {
   for (const bool dropout : {false, true}) {
-    for (DecoderConfig config : {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed(), tiny_mixture()}) {
+    for (DecoderSpec config : {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed(), tiny_mixture()}) {
       config.dropout = dropout ? 0.2 : 0;
       const auto model = make_decoder(config);
       const Batch batch = language_batch(4, 11, 8);
@@ -54,7 +53,7 @@ TEST(CpuIsReference, losses_and_gradients) {
 }
 
 TEST(CpuIsReference, the_same_bits_at_every_run) {
-  for (const DecoderConfig& config : {tiny_gpt(), tiny_mixture()}) {
+  for (const DecoderSpec& config : {tiny_gpt(), tiny_mixture()}) {
     const auto model = make_decoder(config);
     const Batch batch = language_batch(4, 11, 8);
     std::vector<std::vector<std::vector<double>>> outcomes;

@@ -1,6 +1,5 @@
 #pragma once
-// Of many points at which something may be broken, those that a test tries: all of them in `make test-long`, in
-// `make test` a few, drawn.
+// Chooses among many fault points those that a test tries: all in `make test-long`, a few drawn ones in `make test`.
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,8 +11,8 @@
 
 namespace systole {
 
-// Of the points 0, 1, ... all - 1, in order: all with SYSTOLE_TEST_LONG, else `few`, others every time but with
-// SYSTOLE_TEST_SEED, which is printed.
+// A sorted subset of the points 0, 1, ... all - 1: all with SYSTOLE_TEST_LONG, otherwise `few`, drawn anew each time
+// unless SYSTOLE_TEST_SEED is set. Prints the seed.
 inline std::vector<int> drawn_points(int all, int few) {
   std::vector<int> points(static_cast<std::size_t>(all));
   std::iota(points.begin(), points.end(), 0);

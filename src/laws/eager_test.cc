@@ -1,4 +1,4 @@
-// `run --eager` looks at every value and changes no bit; the first that is no number ends the run with its name.
+// `run --eager` examines every value and changes no bit; the first NaN or infinity ends the run with the value's name.
 
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ TEST(Eager, names_the_first_value_that_is_no_number) {
   }
 }
 
-// Weights that are no numbers when the run ends, before so many steps were skipped that it would have ended by itself.
+// A run that ends with non-finite weights has diverged, even if too few steps were skipped to stop it.
 TEST(Diverged, is_how_a_run_ends_whose_weights_are_no_numbers) {
   const Workshop shop;
   shop.write("job.yaml", kDiverges);

@@ -1,5 +1,6 @@
-// A bert and a t5 as whole runs: what was counted is what was planned, a run that was killed ends with the bits of one
-// that was not (so masks belong to their places, and pairs come in their order), the t5 answers and the bert refuses.
+// A bert and a t5 as whole runs: counted work equals planned work; a killed run ends with the same bits as an
+// undisturbed one (so masks depend only on their position, and pairs come in the same order); the t5 answers, and the
+// bert refuses.
 
 #include <gtest/gtest.h>
 
@@ -65,10 +66,13 @@ TEST(Encoders, a_killed_run_goes_on_to_the_same_bits) {
     const Workshop shop;
     write_job(shop, encoder);
     ASSERT_EQ(shop.systole({"run", "job.yaml", "--folder", "whole"}).exit.code, 0);
-    const Captured killed = shop.systole({"run", "job.yaml", "--folder", "killed", "--inject", "kill=compute@7"});
+    const Captured killed = shop.systole({"run", "job.yaml", "--folder", "killed", "--inject", "kill=update@9"});
     ASSERT_EQ(killed.exit.signal, SIGKILL) << killed.err;
+    const std::int64_t saved = shop.newest_saved("killed");
+    EXPECT_GE(saved, 4) << "that of step 8 waits for it";
     const Captured resumed = shop.systole({"resume", "killed"});
     ASSERT_EQ(resumed.exit.code, 0) << resumed.err;
+    EXPECT_EQ(shop.not_resumed("killed", saved), "");
     EXPECT_EQ(shop.state_hash("killed", 12), shop.state_hash("whole", 12));
     EXPECT_EQ(losses_of(shop, "killed"), losses_of(shop, "whole"));
     EXPECT_EQ(losses_of(shop, "whole").size(), 12U);

@@ -1,5 +1,5 @@
-// The laws on encoders: a bert and a t5 as Programs. What was counted is what was planned, on the reference and on the
-// cpu; the cpu computes what the reference computes; microbatches sum to the batch; a policy changes no bit.
+// The laws on encoders: a bert and a t5 as Programs. Counted work equals planned work, on the reference and on the cpu;
+// the cpu's results equal the reference's; microbatches sum to the batch; a recompute policy changes no bit.
 
 #include <gtest/gtest.h>
 
@@ -17,27 +17,27 @@ namespace systole::laws {
 namespace {
 
 std::unique_ptr<const Model> tiny_bert(double dropout = 0) {
-  BertConfig config;
+  BertSpec config;
   config.layers = 2;
   config.width = 8;
   config.heads = 2;
   config.vocabulary = 11;
-  config.context = kSeq;
+  config.context = kSequenceLength;
   config.dropout = dropout;
   return make_bert(config);
 }
 
 std::unique_ptr<const Model> tiny_t5(bool gated, double dropout = 0) {
-  T5Config config;
+  T5Spec config;
   config.layers = 2;
   config.width = 8;
   config.heads = 2;
   config.head = 3;
   config.vocabulary = 11;
-  config.context = kSeq;
+  config.context = kSequenceLength;
   config.target_context = 5;
-  config.buckets = 8;
-  config.furthest = 5;
+  config.relative_buckets = 8;
+  config.relative_furthest = 5;
   config.gated = gated;
   config.tied = !gated;
   config.dropout = dropout;
@@ -47,7 +47,7 @@ std::unique_ptr<const Model> tiny_t5(bool gated, double dropout = 0) {
 Batch batch_of(const Model& model) {
   Batch batch = language_batch(4, 11, 3);
   if (model.task() == Task::masked) {
-    batch["types"] = HostTensor(DType::i32, {4, kSeq});
+    batch["types"] = HostTensor(DType::i32, {4, kSequenceLength});
     for (std::int64_t i = 0; i < batch["types"].size(); ++i) batch["types"].set(i, static_cast<double>(i % 2));
     return batch;
   }

@@ -1,7 +1,6 @@
 // resume-is-exact, within a process: with exact training a step's weights, moments, loss and norm have the same bits on
-// any number of workers, of any axes and any stage of storing, and on any number of threads; and each rank, whose
-// Program depends on how many logical shards it owns, computes, moves and sends what it states. SYSTOLE_TEST_LONG=1
-// takes all meshes.
+// any number of workers, for any axes and ZeRO stage, and on any number of threads. Each rank's Program depends on its
+// number of logical shards, and computes, moves and sends what it states. SYSTOLE_TEST_LONG=1 tries all meshes.
 
 #include <cstring>
 
@@ -40,7 +39,7 @@ void keep(Bits& bits, const std::string& name, const HostTensor& tensor) {
   bits[name].assign(tensor.bytes().begin(), tensor.bytes().end());
 }
 
-// After a few steps, and an evaluation.
+// State after a few steps and an evaluation.
 Bits bits_on(const Model& model, const Batch& batch, std::int64_t rows, Strategy strategy, const Case& c,
              const TinyMesh::MakeDevice& make_device) {
   strategy.sharding.stored = c.stored;
@@ -99,7 +98,7 @@ const std::vector<Case>& all_cases() {
 
 TEST(ExactOnRanks, any_workers_give_the_bits_of_one) {
   const Batch batch = language_batch(16, 11, 9);
-  DecoderConfig config = tiny_gpt();
+  DecoderSpec config = tiny_gpt();
   config.dropout = 0.25;
   const auto model = make_decoder(config);
   for (const auto& [name, strategy] : {std::pair("f32", f32_strategy()), std::pair("bf16", bf16_strategy())}) {
@@ -122,14 +121,14 @@ TEST(ExactOnRanks, llama_with_microbatches_within_a_shard) {
   const Bits one = bits_on(*model, batch, 32, exact, {"data=1"}, device_of_rank);
   const Case cases[] = {{"data=3"}, {"fsdp=3"}, {"data=5"}, {"fsdp=7", Stored::gradients}};
   for (std::size_t i = 0; i < std::size(cases); ++i) {
-    if (!is_tried({i / 2})) continue;  // workers that own 3, 3 and 2 shards, along either axis
+    if (!is_tried({i / 2})) continue;  // workers with 3, 3 and 2 shards, along either axis
     const Case& c = cases[i];
     SCOPED_TRACE(fmt::format("{}, {} stored in parts", c.mesh, name_of(c.stored)));
     expect_same(bits_on(*model, batch, 32, exact, c, device_of_rank), one);
   }
 }
 
-// Their choices and those dropped are counted over all shards too.
+// Expert choices and dropped tokens are also counted over all shards.
 TEST(ExactOnRanks, experts_on_whole_shards) {
   const Batch batch = language_batch(16, 11, 4);
   const auto model = make_decoder(tiny_mixture());

@@ -1,6 +1,6 @@
-// fit-is-proved: one byte less than planned is refused before anything is started; what runs stays within the plan.
+// fit-is-proved: a limit one byte below the plan is refused before anything is started; a run stays within its plan.
 //
-// The plan is a rule, the same in every process: so the limit to the byte is tried across processes, as a user would,
+// The plan is deterministic, the same in every process. So the exact limit is tested across processes, as a user would,
 // and on the prepared job.
 
 #include <gtest/gtest.h>
@@ -12,14 +12,15 @@
 #include "ground/base/document.h"
 #include "ground/store/testing/faulty.h"
 #include "laws/process_job.h"
-#include "operate/cli/train_run.h"
 #include "operate/observe/event_file.h"
 #include "operate/observe/run_files.h"
+#include "operate/run/full_disk.h"
+#include "operate/run/train_run.h"
 
 namespace systole::laws {
 namespace {
 
-// What stands in a run's folder that nothing was started in.
+// The contents of a run's folder in which nothing was started.
 std::vector<std::string> left_in(const std::string& folder) {
   std::vector<std::string> names;
   if (!std::filesystem::exists(folder)) return names;
@@ -31,28 +32,28 @@ std::vector<std::string> left_in(const std::string& folder) {
 
 class FitIsProved : public ::testing::Test {
  protected:
-  // With the job's files named from the root: this process stays in its folder.
-  cli::Prepared prepared(const std::vector<std::string>& sets = {}) {
+  // With absolute paths to the job's files: this process stays in its folder.
+  PlannedRun prepared(const std::vector<std::string>& sets = {}) {
     WorkloadOptions options;
     options.sets = sets;
     options.sets.push_back("data.train.files=" + shop_.path("text.txt"));
     options.sets.push_back("data.folder=" + shop_.path("data"));
-    const Workload workload = cli::load_workload(shop_.path("job.yaml"), options).value();
-    cli::PrepareOptions preparing;
+    const Workload workload = load_workload(shop_.path("job.yaml"), options).value();
+    PrepareOptions preparing;
 #ifndef SYSTOLE_HAS_CPU
     preparing.backend = "reference";
 #endif
-    return cli::prepare(workload, preparing, *clock_).value();
+    return prepare(workload, preparing, *clock_).value();
   }
 
-  Result<TrainOutcome> run(cli::Prepared& job, Bytes limit, const std::string& name) {
+  Result<TrainOutcome> run(PlannedRun& job, Bytes limit, const std::string& name) {
     job.plan.memory.limit = limit;
-    cli::RunFolder folder = cli::claim_folder(shop_.path(name), cli::Begins::anew).value();
+    RunFolder folder = claim_folder(shop_.path(name), ResumeMode::anew).value();
     TimeLedger ledger(*clock_, Category::startup);
-    cli::RunRequest request;
+    RunRequest request;
     request.folder = folder.path;
     EventList events;
-    return cli::run_job(job, folder, request, *clock_, ledger, events);
+    return run_job(job, folder, request, *clock_, ledger, events);
   }
 
   const Workshop shop_;
@@ -60,7 +61,7 @@ class FitIsProved : public ::testing::Test {
 };
 
 TEST_F(FitIsProved, one_byte_less_is_refused_before_anything_is_started) {
-  cli::Prepared job = prepared({"train.steps=3"});
+  PlannedRun job = prepared({"train.steps=3"});
   const Bytes total = job.memory.total();
   const Result<TrainOutcome> refused = run(job, total - Bytes(1), "less");
   ASSERT_FALSE(refused.ok());
@@ -81,7 +82,7 @@ std::int64_t planned_total(const Workshop& shop) {
   return parse_json(planned.out, "plan").value().find("total_bytes")->as_int(0).value();
 }
 
-// The first makes the data, the others find it.
+// The first process builds the data, the others find it.
 TEST_F(FitIsProved, every_process_plans_the_same) {
   std::set<std::int64_t> totals;
   for (int i = 0; i < 5; ++i) totals.insert(planned_total(shop_));
@@ -97,42 +98,50 @@ TEST_F(FitIsProved, one_byte_less_than_another_process_planned_is_refused) {
   EXPECT_EQ(shop_.systole({"plan", "job.yaml", "--memory", std::to_string(total)}).exit.code, 0);
 }
 
-// A run needs room for the checkpoints it will keep, and says so before its first step.
+// A run needs disk space for the checkpoints that it will keep, and reports this before its first step.
 TEST_F(FitIsProved, a_disk_too_small_for_the_checkpoints_is_refused_before_anything_is_started) {
-  cli::Prepared job = prepared({"train.steps=3"});
-  cli::RunFolder folder = cli::claim_folder(shop_.path("small"), cli::Begins::anew).value();
-  auto disk = std::make_unique<FaultyStore>();
-  disk->limit_space(100 * kKiB);
-  folder.store = std::move(disk);
-  TimeLedger ledger(*clock_, Category::startup);
-  cli::RunRequest request;
-  request.folder = folder.path;
-  EventList events;
-  const Result<TrainOutcome> refused = cli::run_job(job, folder, request, *clock_, ledger, events);
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().kind, ErrorKind::does_not_fit);
-  EXPECT_NE(refused.error().message.find("checkpoints do not fit: 3 of"), std::string::npos) << refused.error().message;
-  EXPECT_FALSE(refused.error().hint.empty());
-  EXPECT_TRUE(events.events.empty());
-  EXPECT_FALSE(folder.store->exists("plan.json").value());
+  const std::pair<int, std::vector<std::string>> cases[] = {
+      {3, {"train.steps=3"}},
+      {8, {"train.steps=50", "checkpoint.every=5", "checkpoint.keep_every=10"}},
+      {4,
+       {"train.exact=false", "train.steps=null", "train.time=1h", "checkpoint.every=5", "checkpoint.keep_every=10"}}};
+  for (const auto& [checkpoints, sets] : cases) {
+    PlannedRun job = prepared(sets);
+    RunFolder folder = claim_folder(shop_.path(fmt::format("small-{}", checkpoints)), ResumeMode::anew).value();
+    TimeLedger ledger(*clock_, Category::startup);
+    RunRequest request;
+    request.folder = folder.path;
+    request.disk = std::make_shared<FullDisk>();
+    request.disk->fill();
+    EventList events;
+    const Result<TrainOutcome> refused = run_job(job, folder, request, *clock_, ledger, events);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().kind, ErrorKind::does_not_fit);
+    EXPECT_NE(refused.error().message.find(fmt::format("checkpoints do not fit: {} of", checkpoints)),
+              std::string::npos)
+        << refused.error().message;
+    EXPECT_FALSE(refused.error().hint.empty());
+    EXPECT_TRUE(events.events.empty());
+    EXPECT_FALSE(folder.store->exists("plan.json").value());
+  }
 }
 
-// What fails first is told, not what fails because of it.
+// Reports the first failure, not its consequences.
 TEST_F(FitIsProved, a_disk_that_fills_up_is_told_by_the_checkpoint_that_it_failed) {
-  cli::Prepared job = prepared({"train.steps=6", "checkpoint.every=2"});
-  cli::RunFolder folder = cli::claim_folder(shop_.path("full"), cli::Begins::anew).value();
+  PlannedRun job = prepared({"train.steps=6", "checkpoint.every=2"});
+  RunFolder folder = claim_folder(shop_.path("full"), ResumeMode::anew).value();
   auto disk = std::make_unique<FaultyStore>();
   FaultyStore& faulty = *disk;
   folder.store = std::move(disk);
   TimeLedger ledger(*clock_, Category::startup);
-  cli::RunRequest request;
+  RunRequest request;
   request.folder = folder.path;
   request.hooks.on_save_phase = [&faulty](checkpoint::SavePhase phase, bool begins) {
     if (phase == checkpoint::SavePhase::sweep && !begins)
       faulty.inject(Fault::fails_from(faulty.changing_calls() + 1, ENOSPC));
   };
   const std::unique_ptr<EventFile> events = EventFile::open(faulty, next_event_file(faulty).value()).value();
-  const Result<TrainOutcome> full = cli::run_job(job, folder, request, *clock_, ledger, *events);
+  const Result<TrainOutcome> full = run_job(job, folder, request, *clock_, ledger, *events);
   ASSERT_FALSE(full.ok());
   EXPECT_EQ(full.error().kind, ErrorKind::no_space);
   EXPECT_NE(full.error().message.find("checkpoint of step 4"), std::string::npos) << full.error().message;
@@ -141,7 +150,7 @@ TEST_F(FitIsProved, a_disk_that_fills_up_is_told_by_the_checkpoint_that_it_faile
 }
 
 TEST_F(FitIsProved, the_owners_sum_up_to_the_total) {
-  const cli::Prepared job = prepared();
+  const PlannedRun job = prepared();
   Bytes sum;
   for (const auto& [owner, bytes] : job.plan.memory.by_owner) {
     EXPECT_GT(bytes.count(), 0) << owner;
@@ -151,9 +160,9 @@ TEST_F(FitIsProved, the_owners_sum_up_to_the_total) {
   EXPECT_EQ(job.memory.arena, job.job.program->arena);
 }
 
-// Planned memory covers the largest of all schedules: held-out batches of 64 rows beside training batches of one.
+// Planned memory is the maximum over all schedules: here held-out batches of 64 rows beside training batches of one.
 TEST_F(FitIsProved, an_evaluation_batch_that_does_not_fit_is_refused) {
-  cli::Prepared job = prepared({"train.batch=1", "train.microbatches=1"});
+  PlannedRun job = prepared({"train.batch=1", "train.microbatches=1"});
   const Bytes training = job.memory.total();
   const Device& device = *job.machine.device;
   const auto workspace = [&device](const Graph& g, const GraphNode& n) { return device.workspace(g, n); };
@@ -172,18 +181,18 @@ TEST_F(FitIsProved, an_evaluation_batch_that_does_not_fit_is_refused) {
   EXPECT_EQ(left_in(shop_.path("evaluates")), std::vector<std::string>{});
 }
 
-// The stages of a pipeline need unlike memory: whoever plans looks at all of them.
+// The stages of a pipeline need different memory: the planner checks all of them.
 TEST_F(FitIsProved, a_stage_that_does_not_fit_is_refused_by_number) {
   for (const auto& [layers, larger] : {std::pair("[1, 3]", 1), std::pair("[3, 1]", 0)}) {
-    cli::Prepared job = prepared({"train.exact=false", "mesh={pipe: 2}", "model.layers=4", "train.microbatches=2",
-                                  fmt::format("pipeline.layers={}", layers)});
+    PlannedRun job = prepared({"train.exact=false", "mesh={pipe: 2}", "model.layers=4", "train.microbatches=2",
+                               fmt::format("pipeline.layers={}", layers)});
     ASSERT_EQ(job.other_stages.size(), 1u);
     const Bytes most = larger == 0 ? job.memory.total() : job.other_stages[0].memory.total();
     ASSERT_EQ(most, std::max(job.memory.total(), job.other_stages[0].memory.total())) << layers;
     job.plan.memory.limit = most;
-    EXPECT_TRUE(cli::fits(job).ok());
+    EXPECT_TRUE(fits(job).ok());
     job.plan.memory.limit = most - Bytes(1);
-    const Status refused = cli::fits(job);
+    const Status refused = fits(job);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().kind, ErrorKind::does_not_fit);
     EXPECT_NE(refused.error().message.find(fmt::format("does not fit on stage {} of 2: needs", larger)),
@@ -200,7 +209,7 @@ TEST_F(FitIsProved, the_program_refuses_with_ways_to_fit) {
   EXPECT_NE(refused.err.find("hint:"), std::string::npos) << refused.err;
   EXPECT_FALSE(std::filesystem::exists(shop_.path("run/plan.json")));
   EXPECT_FALSE(std::filesystem::exists(shop_.path("run/checkpoints/manifests")));
-  // The same folder serves once there is room.
+  // The same folder is usable once there is enough memory.
   const Captured done =
       shop_.systole({"run", "job.yaml", "--folder", "run", "--set", "train.steps=2", "--memory", "1GiB"});
   EXPECT_EQ(done.exit.code, 0) << done.err;

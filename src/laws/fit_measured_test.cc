@@ -1,5 +1,5 @@
-// fit-is-proved, measured: the most that was resident in a run, by what the system says, is at most what was planned,
-// and at least 90% of it. Every run but the first finds its data made, the first makes it: the plan is the same.
+// fit-is-proved, measured: peak resident memory of a run, as reported by the system, is at most the planned memory, and
+// at least 90% of it. The first run builds its data, the others find it; the plan is the same.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace systole::laws {
 namespace {
 
-// `rank`: of a run of several, where in the run's folder its events are.
+// `rank`: of several; the folder of its events within the run's.
 void expect_within(const std::string& what, const Workshop& shop, const std::string& run,
                    const std::string& rank = "") {
   const std::unique_ptr<Store> store = open_posix_store(shop.path(run)).value();
@@ -38,7 +38,7 @@ class FitMeasured : public ::testing::Test {
   void SetUp() override {
     if (is_sanitized()) GTEST_SKIP() << "measures memory: runs in the release build";
   }
-  // The quickstart's model, shorter; `sets` come on top.
+  // The quickstart's model, fewer steps; `sets` are added.
   void expect_fits(const std::string& name, const std::vector<std::string>& sets) {
     std::vector<std::string> words = {"run", "job.yaml", "--folder", name};
     for (const char* set : {"model.layers=3", "model.width=128", "model.heads=4", "model.context=256",
@@ -56,20 +56,20 @@ class FitMeasured : public ::testing::Test {
 TEST_F(FitMeasured, in_bf16) { expect_fits("bf16", {"train.precision=bf16"}); }
 TEST_F(FitMeasured, in_f32) { expect_fits("f32", {"train.precision=f32"}); }
 
-// Without text there is little but the process itself.
+// Without text there is little besides the process itself.
 TEST_F(FitMeasured, the_linear_example) {
   const Captured done = shop_.systole({"run", SYSTOLE_SOURCE_DIR "/examples/linear.yaml", "--folder", "linear"});
   ASSERT_EQ(done.exit.code, 0) << done.err;
   expect_within("linear", shop_, "linear");
 }
 
-// Kernels take memory too: many layers in many microbatches bind thousands.
+// Kernels need memory too: many layers in many microbatches bind thousands.
 TEST_F(FitMeasured, deep_in_microbatches) {
   expect_fits("deep",
               {"model.layers=16", "model.context=64", "train.batch=8", "train.microbatches=4", "train.steps=4"});
 }
 
-// Large tensors, as they are initialised and as they come back, leave nothing behind.
+// Initializing and restoring large tensors leaves no memory behind.
 TEST_F(FitMeasured, wide_and_resumed) {
   expect_fits("wide", {"model.width=512", "model.context=64", "train.batch=4", "train.steps=4"});
   const Captured resumed = shop_.systole({"resume", "wide", "--set", "train.steps=8"});
@@ -77,7 +77,7 @@ TEST_F(FitMeasured, wide_and_resumed) {
   expect_within("resumed", shop_, "wide");
 }
 
-// Each process of a run of several holds what was planned for it, the rings between them and its staging too.
+// Each process of several stays within its plan, including the rings between them and its staging buffers.
 TEST_F(FitMeasured, on_every_rank) {
   for (const std::string axis : {"data", "fsdp"}) {
     const std::string run = "two_" + axis;
@@ -94,8 +94,8 @@ TEST_F(FitMeasured, on_every_rank) {
   }
 }
 
-// The largest example with its own width, heads, context and vocabulary, on two of its twelve layers; on all of them
-// when there is time (a step takes a minute on two cores).
+// The largest example with its own width, heads, context and vocabulary, on two of its twelve layers; in the long form
+// on all of them (a step takes a minute on two cores).
 TEST_F(FitMeasured, the_gpt2_example_which_does_the_work_that_was_planned) {
   shop_.write("held_out.txt", "the small river sees the old stone under a quiet tree\n");
   std::vector<std::string> words = {"run", "gpt2.yaml", "--folder", "gpt2"};

@@ -1,5 +1,5 @@
-// A disk that is full for one rank, as on one of several hosts: the run ends with a sentence that has the rank's name
-// and what it lacked, and goes on, once there is room, from the checkpoint before to the same bits.
+// A disk that is full for one rank, as on one of several hosts: the run ends with a sentence that names the rank and
+// the missing space. Once there is space, it goes on from the previous checkpoint to the same bits.
 
 #include "laws/ranked_job.h"
 
@@ -25,6 +25,7 @@ TEST_F(FullDisk, of_one_rank_ends_the_run_with_its_name_and_it_resumes) {
   EXPECT_TRUE(has(ended.err, "rank 1 ended with exit code 1")) << ended.err;
   const Captured resumed = shop_.systole({"resume", "full", "--ranks", "3"});
   EXPECT_EQ(resumed.exit.code, 0) << resumed.err;
+  EXPECT_EQ(shop_.not_resumed("full", 4), "");
   EXPECT_EQ(shop_.state_hash("full", kSteps), shop_.state_hash("whole", kSteps));
 }
 

@@ -1,20 +1,18 @@
 #pragma once
-// A real Kubernetes on loopback for a suite of tests (tools/kube), with nodes whose pods run (tools/kubelet).
+// A real Kubernetes on loopback for a test suite (tools/kube), with nodes that run their pods (tools/kubelet).
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "ground/base/document.h"
 #include "ground/base/testing/places.h"
+#include "ground/base/testing/waits.h"
 #include "ground/base/text_file.h"
 #include "ground/process/capture.h"
 #include "ground/process/spawn.h"
@@ -35,7 +33,7 @@ class Kubernetes : public testing::Test {
     ~Kubelet() { process.stop(Seconds(10.0)); }
   };
 
-  // What a suite's SetUpTestSuite begins with: a cluster of its own. "" or names of addons.
+  // Call in a suite's SetUpTestSuite: starts its own cluster. `addons`: "" or names.
   static void begin(const std::string& addons) {
     std::string name = (std::filesystem::temp_directory_path() / "systole-kubernetes-XXXXXX").string();
     ASSERT_NE(mkdtemp(name.data()), nullptr);
@@ -49,12 +47,12 @@ class Kubernetes : public testing::Test {
     ASSERT_EQ(up.out + up.err, "");
   }
   static void TearDownTestSuite() {
-    kubelets_.clear();  // each is told to end, and waited for
+    kubelets_.clear();  // asks each to end, and waits
     if (std::filesystem::exists(*place_ / "cluster")) shell(std::string(kKube) + " down cluster", *place_);
     std::filesystem::remove_all(*place_);
     delete place_;
   }
-  // Nodes whose pods run, with this build's program where an image would have it.
+  // Adds nodes that run pods, with this build's program in place of an image's.
   static void add_nodes(const std::vector<std::string>& names, const std::string& capacity = "cpu=1,memory=1Gi") {
     if (!missing_.empty()) return;
     Command command;
@@ -75,7 +73,7 @@ class Kubernetes : public testing::Test {
   }
 
   void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
-  // A line of shell, to which this cluster's API server answers.
+  // A line of shell that uses this cluster's API server.
   Captured run(const std::string& line) const { return shell(". ../cluster/env; " + line, folder_); }
   std::string out(const std::string& line) const {
     const Captured said = run(line);
@@ -83,13 +81,13 @@ class Kubernetes : public testing::Test {
     return said.out;
   }
 
-  // systole in this test's folder; its exit code is `code`.
+  // Runs systole in this test's folder; expects exit code `code`.
   std::string systole(const std::string& words, int code = 0, const std::string& folder = ".") const {
     const Captured ran = run("cd " + folder + "; \"$SYSTOLE\" " + words);
     EXPECT_EQ(ran.exit.code, code) << words << "\n" << ran.out << ran.err;
     return ran.out + ran.err;
   }
-  // What `runs` says of one that was submitted.
+  // A field of a submitted run in the output of `runs`.
   std::string told(const std::string& name, const char* what = "state") const {
     const Captured ran = run("\"$SYSTOLE\" --json runs");
     const Node document = parse_json(ran.out, "stdout").value();
@@ -104,21 +102,13 @@ class Kubernetes : public testing::Test {
     return waits([&] { return has(run("\"$SYSTOLE\" logs --all " + name).out, part); });
   }
 
-  static bool waits(const std::function<bool()>& until, double seconds = 60) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    while (!until()) {
-      if (std::chrono::steady_clock::now() > end) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    return true;
-  }
   static Captured shell(const std::string& line, const std::filesystem::path& folder) {
     Command command;
     command.argv = {"/bin/bash", "-c", line};
     command.cwd = folder.string();
     command.env = {{"SYSTOLE", kSystole},
                    {"NO_COLOR", "1"},
-                   {"LIFE", "900"},  // whatever becomes of this process
+                   {"LIFE", "900"},  // even if this process dies
                    {"PORT", std::to_string(26440 + ::getpid() % 200 * 20)}};
     CaptureOptions options;
     options.timeout = Seconds(180.0);

@@ -1,4 +1,4 @@
-// Every object under examples/rendered is taken by a real API server, strictly; and what is wrong with one is refused.
+// A real API server accepts every object under examples/rendered, in strict mode, and refuses mutants.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -18,7 +18,7 @@ struct Example {
   std::vector<Node> objects;
 };
 
-// The files of Kubernetes among the rendered examples.
+// The Kubernetes files among the rendered examples.
 std::vector<Example> examples() {
   std::vector<Example> all;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(SYSTOLE_SOURCE_DIR "/examples/rendered")) {
@@ -38,7 +38,7 @@ std::vector<Example> examples() {
 
 std::string kind_of(const Node& object) { return object.find("kind")->text(); }
 
-// Maps whose keys are the user's own.
+// Maps with user-defined keys.
 bool is_open(const std::string& key) {
   static const std::set<std::string> open = {"labels",       "annotations", "matchLabels",     "data",   "stringData",
                                              "nodeSelector", "selector",    "requests",        "limits", "capacity",
@@ -46,8 +46,8 @@ bool is_open(const std::string& key) {
   return open.contains(key);
 }
 
-// Calls `change` with each place in the tree in turn, and its key; but in labels and annotations, which kubectl reads
-// itself before the server does.
+// Calls `change` for each position in the tree, with its key; except in labels and annotations, which kubectl parses
+// before the server does.
 void each_place(const Node& node, const std::string& key,
                 const std::function<void(const Node&, const std::string&)>& change) {
   change(node, key);
@@ -56,7 +56,7 @@ void each_place(const Node& node, const std::string& key,
   for (const Node& item : node.items()) each_place(item, key, change);
 }
 
-// `node` with the n-th place of it (as each_place counts) replaced.
+// `node` with its n-th position (as each_place counts) replaced.
 Node replaced(const Node& node, int& n, const Node& by) {
   if (n-- == 0) return by;
   Node result = node.is_map() ? Node::map() : node.is_sequence() ? Node::sequence() : node;
@@ -68,8 +68,7 @@ Node replaced(const Node& node, int& n, const Node& by) {
   return result;
 }
 
-// Kinds of what other vendors install, whose definitions no Go module has: these are held to their official schemas
-// alone.
+// Kinds of other vendors whose definitions are in no Go module: they are checked only against their official schemas.
 const std::set<std::string> kNotHere = {"ComputeDomain", "SecretProviderClass", "PodMonitoring", "Network",
                                         "GKENetworkParamSet"};
 bool is_here(const Node& object) { return !kNotHere.contains(kind_of(object)); }
@@ -86,13 +85,13 @@ Node without(const Node& map, const std::string& key) {
   return rest;
 }
 
-// Definitions of other projects hold a pod to less than Kubernetes does: its fields and their types alone.
+// Other projects' definitions check only a pod's fields and types, less than Kubernetes does.
 bool is_kubernetes_own(const Node& object) {
   const std::string& version = object.find("apiVersion")->text();
   return !has(version, "x-k8s.io") && !has(version, "kubeflow.org");
 }
 
-// Fields that an object is refused without, and those with a list of values.
+// Required fields, and fields with enumerated values.
 const std::set<std::string> kRequired = {"containers", "image", "mountPath", "template", "claimName"};
 const std::set<std::string> kEnumerated = {"restartPolicy", "completionMode", "podReplacementPolicy", "action",
                                            "operator",      "effect",         "policyTypes",          "accessModes"};
@@ -120,7 +119,7 @@ std::vector<Mutant> mutants_of(const Node& object) {
   return all;
 }
 
-// What was changed in those of which kubectl says that they were taken.
+// The changes in those mutants that kubectl reports as accepted.
 std::string taken_of(const std::string& said, const std::vector<Mutant>& of) {
   std::string text;
   for (std::size_t m = 0; m < of.size(); ++m)
@@ -144,7 +143,7 @@ class KubernetesDryRun : public Kubernetes {
     for (const std::string& space : spaces)
       first += fmt::format("---\napiVersion: v1\nkind: Namespace\nmetadata: {{ name: {} }}\n", space);
     apply("namespaces.yaml", first);
-    // A TrainJob is refused before its runtime is there, which a dry run does not leave behind.
+    // A TrainJob is refused without its runtime, which a dry run does not create.
     apply("runtimes.yaml", runtimes);
   }
   static void apply(const std::string& name, const std::string& text) {
@@ -194,7 +193,7 @@ TEST_F(KubernetesDryRun, refuses_whatever_is_changed_in_one) {
     const Captured refused = run(kTaken + kind + ".yaml");
     std::cout << kind << ": " << of.size() << " changes\n";
     EXPECT_EQ(refused.out, "") << kind << ": these were taken" << taken_of(refused.out, of);
-    // One refusal each, at least; those of a quantity do not name their object.
+    // At least one refusal each; refusals of a quantity do not name their object.
     EXPECT_GE(std::ranges::count(refused.err, '\n'), std::ssize(of)) << kind << "\n" << refused.err.substr(0, 2000);
   }
 }

@@ -1,5 +1,5 @@
-// Gangs on accelerators of a real Kubernetes: JobSets on TPUs, and Kueue's queues and priorities. Its nodes are
-// simulated: what is placed where, and who waits for whom, is real; nothing runs in a pod.
+// Gangs on accelerators of a real Kubernetes: JobSets on TPUs, and Kueue's queues and priorities. Nodes are simulated:
+// placement and queueing are real; nothing runs in a pod.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -41,13 +41,13 @@ class KubernetesQueue : public Kubernetes {
     run("kubectl delete jobsets --all --wait; kubectl delete service,configmap,networkpolicy,secret "
         "-l app.kubernetes.io/managed-by=systole; kubectl delete pods --all --grace-period=0 --force");
   }
-  // The queue of an operator: room for one slice.
+  // An administrator's queue, with room for one slice.
   void make_queue(const std::string& keys) const {
     systole(
         fmt::format("render slice.yaml --on kubernetes --out for-{0} --set 'kubernetes={{ queue: research, "
                     "queue_nodes: 4{1} }}'",
                     keys.size(), keys));
-    // Kueue's webhook may answer a moment after its controller does.
+    // Kueue's webhook may start slightly later than its controller.
     EXPECT_TRUE(waits(
         [&] { return run(fmt::format("kubectl apply --server-side -f for-{}/queues.yml", keys.size())).exit.ok(); }));
   }
@@ -66,7 +66,7 @@ TEST_F(KubernetesQueue, a_slice_is_placed_on_its_hosts_and_no_other) {
   };
   EXPECT_TRUE(waits([&] { return nodes() == "tpu-v5e-4x4-0-0\ntpu-v5e-4x4-0-1\ntpu-v5e-4x4-0-2\ntpu-v5e-4x4-0-3\n"; }))
       << nodes();
-  EXPECT_TRUE(becomes("slice", "done")) << told("slice") << told("slice", "reason");
+  EXPECT_TRUE(becomes("slice", "finished")) << told("slice") << told("slice", "reason");
 }
 
 TEST_F(KubernetesQueue, a_slice_that_nobody_has_waits_with_the_schedulers_reason) {
@@ -91,7 +91,7 @@ TEST_F(KubernetesQueue, two_with_room_for_one_go_one_after_the_other) {
           reason = told("second", "reason");
         }
         both = both || (first == "running" && second == "running");
-        return first == "done" && second == "done";
+        return first == "finished" && second == "finished";
       },
       120))
       << told("first") << " " << told("second");
@@ -107,8 +107,8 @@ TEST_F(KubernetesQueue, who_has_the_higher_priority_preempts_and_the_other_goes_
   ASSERT_TRUE(becomes("patient", "running")) << told("patient", "reason");
   submit("urgent", ", priority: high");
   EXPECT_TRUE(becomes("patient", "preempted")) << told("patient") << told("patient", "reason");
-  EXPECT_TRUE(becomes("urgent", "done")) << told("urgent") << told("urgent", "reason");
-  EXPECT_TRUE(becomes("patient", "done")) << told("patient") << told("patient", "reason");
+  EXPECT_TRUE(becomes("urgent", "finished")) << told("urgent") << told("urgent", "reason");
+  EXPECT_TRUE(becomes("patient", "finished")) << told("patient") << told("patient", "reason");
 }
 
 }  // namespace

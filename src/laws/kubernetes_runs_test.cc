@@ -1,11 +1,11 @@
-// What is rendered for Kubernetes, on a real one: the pods of a Job are processes on four nodes of tools/kubelet.
+// Rendered Kubernetes files on a real cluster: the pods of a Job are processes on four nodes of tools/kubelet.
 #include "laws/kubernetes_cluster.h"
 #include "laws/slow_steps.h"
 
 namespace systole {
 namespace {
 
-// Four nodes of one rank each; exact, so that what was interrupted can be held to what was not.
+// Four nodes of one rank each; exact, to compare interrupted with undisturbed runs.
 constexpr const char* kJob =
     "systole: 1\nname: {}\nmodel: {{ family: mlp, inputs: 64, hidden: [], outputs: 10, loss: squared_error }}\n"
     "data: {{ kind: linear, rows: 60000, held_out_rows: 100, noise: 0.1 }}\n"
@@ -38,7 +38,7 @@ class KubernetesRuns : public Kubernetes {
         "kubectl delete pods --all --grace-period=1; kubectl delete secret --all");
   }
 
-  // Rendered and applied, as `render` tells its user to.
+  // Renders and applies, with the commands that `render` prints.
   void start(const std::string& name, int nodes = 4, const std::string& memory = "256MiB", int batch = 32,
              const std::string& change = "true") const {
     write("job.yaml", fmt::format(kJob, name, batch, nodes, nodes, memory));
@@ -60,7 +60,7 @@ class KubernetesRuns : public Kubernetes {
                            name, index))
         .out;
   }
-  // What all pods of it say now.
+  // The current output of all its pods.
   std::string all_logs(const std::string& name) const {
     return run(fmt::format("kubectl logs -l systole/run={} --tail=-1 --prefix", name)).out;
   }
@@ -77,8 +77,8 @@ class KubernetesRuns : public Kubernetes {
         run(fmt::format("kubectl wait --for=condition=complete job/{} --timeout={}s", name, seconds));
     EXPECT_EQ(ended.exit.code, 0) << ended.err << all_logs(name);
   }
-  // The same run on this machine, without Kubernetes: what it must come to. In one process: exact training is the same
-  // on any number of them.
+  // The expected result: the same run on this machine, without Kubernetes. In one process, since exact training does
+  // not depend on their number.
   void expect_as_undisturbed(const std::string& name) const {
     const Captured here = run(
         "\"$SYSTOLE\" run job.yaml --set 'mesh={data: 1}' --set resources.nodes=1 --folder undisturbed >here.log 2>&1");
@@ -101,7 +101,7 @@ class KubernetesRuns : public Kubernetes {
     EXPECT_TRUE(has(said, "finished at step 300")) << said;
     expect_as_undisturbed(name);
   }
-  // Why the scheduler has not placed one of its pods; "" where it has.
+  // Why the scheduler has not placed one of its pods; "" if it has.
   std::string unscheduled(const std::string& name) const {
     return run(fmt::format("kubectl get pods -l systole/run={} -o 'jsonpath={{.items[*].status.conditions[?(@.reason=="
                            "\"Unschedulable\")].message}}'",

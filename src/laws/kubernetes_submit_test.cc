@@ -1,4 +1,4 @@
-// submit, runs, logs, stop, resume, exec and results on a real Kubernetes, whose pods run (tools/kubelet).
+// submit, runs, logs, stop, resume, exec and results on a real Kubernetes that runs its pods (tools/kubelet).
 #include <algorithm>
 #include <set>
 #include <sstream>
@@ -10,7 +10,7 @@
 namespace systole {
 namespace {
 
-// On two nodes of one rank each; exact, so that what was interrupted can be held to what was not.
+// On two nodes of one rank each; exact, to compare interrupted with undisturbed runs.
 constexpr const char* kJob =
     "systole: 1\nname: line\nmodel: { family: mlp, inputs: 64, hidden: [], outputs: 10, loss: squared_error }\n"
     "data: { kind: linear, rows: 60000, held_out_rows: 100, noise: 0.1 }\n"
@@ -53,8 +53,8 @@ class KubernetesSubmit : public Kubernetes {
   std::string under_label(const std::string& name) const {
     return run("kubectl get all,configmap,secret,networkpolicy -o name -l systole/run=" + name).out;
   }
-  // The same run on this machine, without Kubernetes: what it must come to. In one process: exact training is the same
-  // on any number of them.
+  // The expected result: the same run on this machine, without Kubernetes. In one process, since exact training does
+  // not depend on their number.
   void expect_as_undisturbed(const std::string& home) const {
     const Captured here = run(
         "\"$SYSTOLE\" run job.yaml --set 'mesh={data: 1}' --set resources.nodes=1 --folder undisturbed >here.log 2>&1");
@@ -68,12 +68,12 @@ TEST_F(KubernetesSubmit, is_followed_to_its_end_and_its_results_are_brought_home
   EXPECT_TRUE(has(systole("submit job.yaml --on kubernetes"), "line: submitted as kubernetes job line/"));
   const std::string followed = systole("logs -f line --all");
   EXPECT_TRUE(has(followed, "finished at step 2500")) << followed;
-  EXPECT_TRUE(has(followed, "[done as kubernetes job ")) << followed;
-  EXPECT_EQ(told("line"), "done");
+  EXPECT_TRUE(has(followed, "[finished as kubernetes job ")) << followed;
+  EXPECT_EQ(told("line"), "finished");
   EXPECT_NE(told("line", "node_seconds"), "0");
   EXPECT_TRUE(has(systole("results line --out home"), "home: checkpoint of step 2500, verified"));
   expect_as_undisturbed("home");
-  EXPECT_TRUE(has(systole("submit job.yaml --on kubernetes", 1), "the run 'line' is done"));
+  EXPECT_TRUE(has(systole("submit job.yaml --on kubernetes", 1), "the run 'line' has finished"));
   systole("stop --purge line");
   EXPECT_EQ(under_label("line"), "");
   EXPECT_TRUE(has(systole("runs --verify-audit"), "each holds"));
@@ -87,21 +87,21 @@ TEST_F(KubernetesSubmit, a_stopped_run_saves_and_resumes_to_the_same_bytes) {
   EXPECT_EQ(told("line", "reason"), "saved");
   EXPECT_TRUE(has(systole("submit job.yaml --on kubernetes", 1), "systole resume line"));
   EXPECT_TRUE(has(systole("resume line"), "submitted again as kubernetes job"));
-  ASSERT_TRUE(becomes("line", "done"));
+  ASSERT_TRUE(becomes("line", "finished"));
   systole("results line --out home");
   expect_as_undisturbed("home");
 }
 
-// A dollar a second; the ledger lies with the run, in the claim.
+// A dollar per second; the ledger is in the run's folder, in the claim.
 TEST_F(KubernetesSubmit, at_its_budget_a_run_saves_and_stops_and_goes_on_with_more_to_the_same_bytes) {
   run(slow_steps(700));
   systole("submit job.yaml --on kubernetes --set resources.price=1800 --set objective.budget=6");
-  ASSERT_TRUE(becomes("line", "stopped", 120)) << told("line") << told("line", "reason");
+  ASSERT_TRUE(becomes("line", "budget_used", 120)) << told("line") << told("line", "reason");
   EXPECT_TRUE(has(told("line", "reason"), "its budget is used")) << told("line", "reason");
   EXPECT_EQ(run("kubectl get pods -o name | wc -l").out, "2\n") << "none is begun again";
   EXPECT_TRUE(has(systole("resume line", 2), "its budget is $6.00"));
   EXPECT_TRUE(has(systole("resume line --set objective.budget=1000"), "submitted again as kubernetes job"));
-  ASSERT_TRUE(becomes("line", "done", 120));
+  ASSERT_TRUE(becomes("line", "finished", 120));
   systole("results line --out home");
   EXPECT_EQ(run("grep -c began home/ledger").out, "2\n");
   EXPECT_EQ(run("awk '$1 == \"began\" && !b { b = $4 } $1 == \"ended\" && !e { e = $4; print (e - b <= 6), $5 }' "
@@ -121,13 +121,13 @@ TEST_F(KubernetesSubmit, an_evicted_pod_is_a_preemption_and_the_run_goes_on) {
                           "\",\"namespace\":\"default\"}}");
   out(fmt::format("kubectl create --raw /api/v1/namespaces/default/pods/{}/eviction -f evict.json", pod));
   EXPECT_TRUE(becomes("line", "preempted")) << told("line");
-  ASSERT_TRUE(becomes("line", "done", 120));
+  ASSERT_TRUE(becomes("line", "finished", 120));
   systole("results line --out home");
   expect_as_undisturbed("home");
 }
 
 TEST_F(KubernetesSubmit, submitted_twice_at_once_it_is_one_job) {
-  run("sed -i 's/steps: 2500/steps: 1000000/' job.yaml");  // there until it is stopped
+  run("sed -i 's/steps: 2500/steps: 1000000/' job.yaml");  // runs until it is stopped
   run("for i in 1 2 3 4; do \"$SYSTOLE\" submit job.yaml --on kubernetes >out.$i 2>&1 & done; wait");
   EXPECT_EQ(jobs(), "job.batch/line\n") << run("cat out.*").out;
   run("mkdir -p elsewhere; cp job.yaml elsewhere");
@@ -137,12 +137,12 @@ TEST_F(KubernetesSubmit, submitted_twice_at_once_it_is_one_job) {
 }
 
 TEST_F(KubernetesSubmit, a_command_runs_beside_the_ranks) {
-  run("sed -i 's/steps: 2500/steps: 1000000/' job.yaml");  // there until it is stopped
+  run("sed -i 's/steps: 2500/steps: 1000000/' job.yaml");  // runs until it is stopped
   systole("submit job.yaml --on kubernetes");
   ASSERT_TRUE(writes("line", "step 100 "));
   EXPECT_EQ(run("\"$SYSTOLE\" exec line -- sh -c 'echo $HOSTNAME; echo why >&2; exit 5'").exit.code, 5);
   EXPECT_EQ(run("\"$SYSTOLE\" exec line -- sh -c 'echo $HOSTNAME' 2>/dev/null").out, "line-0\n");
-  // Any pod may be on any node: the scheduler says.
+  // The scheduler may place a pod on any node.
   for (const char* node : {"node-0", "node-1"}) {
     const std::string there = out(fmt::format(
         "kubectl get pods --field-selector spec.nodeName={},status.phase=Running -o name | grep pod/line-", node));
@@ -168,7 +168,7 @@ TEST_F(KubernetesSubmit, killed_at_any_point_it_comes_to_one_job) {
                     0.02 + 0.04 * i, i));
     systole(fmt::format("submit small.yaml --on kubernetes --run small-{}", i));
   }
-  for (const int i : points) EXPECT_TRUE(becomes(fmt::format("small-{}", i), "done")) << i;
+  for (const int i : points) EXPECT_TRUE(becomes(fmt::format("small-{}", i), "finished")) << i;
   std::istringstream all(jobs());
   std::multiset<std::string> names;
   for (std::string line; std::getline(all, line);) names.insert(line);

@@ -1,4 +1,4 @@
-// Every kind of decoder learns: on one batch again and again, the loss falls to a fraction of what it was.
+// Every kind of decoder learns: repeated steps on one batch reduce the loss to a fraction.
 
 #include <gtest/gtest.h>
 
@@ -9,11 +9,11 @@ namespace systole::laws {
 namespace {
 
 TEST(Learns, every_kind_of_decoder) {
-  const std::pair<const char*, DecoderConfig> kinds[] = {{"gpt", tiny_gpt()},
-                                                         {"llama", tiny_llama()},
-                                                         {"parallel", tiny_parallel()},
-                                                         {"windowed", tiny_windowed()},
-                                                         {"mixture", tiny_mixture()}};
+  const std::pair<const char*, DecoderSpec> kinds[] = {{"gpt", tiny_gpt()},
+                                                       {"llama", tiny_llama()},
+                                                       {"parallel", tiny_parallel()},
+                                                       {"windowed", tiny_windowed()},
+                                                       {"mixture", tiny_mixture()}};
   for (const auto& [name, config] : kinds) {
     const auto model = make_decoder(config);
     TinyJob job(*model, 2, f32_strategy(), make_reference_device());

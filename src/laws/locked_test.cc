@@ -1,4 +1,4 @@
-// `run --locked`: the same lock gives the same result hash, and whatever differs is refused by name before anything is
+// `run --locked`: the same lock gives the same result hash, and any difference is refused by name before anything is
 // started.
 
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
-// A row of 8,192 tokens takes no memory as large as 8,192 x 8,192 anything, and twice the row twice the memory.
+// A row of 8,192 tokens needs no memory of the order of 8,192 x 8,192, and doubling the row doubles the memory.
 
 #include <gtest/gtest.h>
 
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/cpu.h"
-#include "execute/train/job.h"
+#include "execute/train/training_job.h"
 
 namespace systole::laws {
 namespace {

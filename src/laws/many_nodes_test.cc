@@ -1,4 +1,4 @@
-// Two agents on loopback, each with two ranks of its own, train one job over TCP.
+// Two agents on loopback, with two ranks each, train one job over TCP.
 
 #include <csignal>
 #include <fstream>
@@ -46,7 +46,7 @@ TEST_F(ManyNodes, two_agents_train_one_job) {
   EXPECT_TRUE(has(why.out, "rank 3")) << why.out;
 }
 
-// The second node reaches the first one through a tap. What ranks say to each other is tapped in
+// The second node reaches the first through a recording proxy. Traffic between ranks is recorded in
 // execute/comm/tcp_transport_test.cc.
 TEST_F(ManyNodes, over_tls_the_bits_are_the_same_and_no_token_passes_readable) {
   ASSERT_EQ(shop_.systole(words("one", {"--ranks", "4"})).exit.code, 0);
@@ -66,7 +66,7 @@ TEST_F(ManyNodes, over_tls_the_bits_are_the_same_and_no_token_passes_readable) {
   EXPECT_FALSE(tap.heard("SYSRDV"));
 }
 
-// Every other address of 127.0.0.0/8 is this machine's too, so that a node's own can be told from another's.
+// Every other address of 127.0.0.0/8 also belongs to this machine, so nodes can have different addresses.
 TEST_F(ManyNodes, ranks_meet_where_their_nodes_are_reached) {
   Process a = start("a", node("a", {"--inject", "compute=25ms"}, "127.0.0.2"));
   ASSERT_TRUE(wait_until(a, [&] { return has(said("a"), "run on 4 ranks"); })) << said("a");
@@ -81,7 +81,7 @@ TEST_F(ManyNodes, ranks_meet_where_their_nodes_are_reached) {
   EXPECT_EQ(second->code, 0) << said("a") << said("b");
 }
 
-// Machines of two kinds would not add up the same bits.
+// Machines of two kinds would not compute the same bits.
 TEST_F(ManyNodes, exact_needs_one_instruction_set_on_all) {
 #ifdef SYSTOLE_HAS_CPU
   if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "this machine has AVX2 alone";

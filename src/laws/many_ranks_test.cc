@@ -1,4 +1,4 @@
-// Ranks that are processes: any layout trains to the same loss, any of them may be killed, a run goes on on any other
+// Ranks in separate processes: any layout trains to the same loss, any rank may be killed, a run goes on on any other
 // mesh, and nothing is left behind.
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ constexpr std::int64_t kSteps = 40;
 
 class ManyRanks : public ::testing::Test {
  protected:
-  // The workload on one device, which is not exact, and with dims that 2 and 4 divide.
+  // The workload on one device, not exact, with dims divisible by 2 and 4.
   static std::vector<std::string> words(const std::string& run, std::vector<std::string> more) {
     std::vector<std::string> all{"run",   "job.yaml",          "--folder", run,
                                  "--set", "train.exact=false", "--set",    "train.batch=8"};
@@ -29,7 +29,7 @@ class ManyRanks : public ::testing::Test {
 
   double final_loss(const std::string& run) const { return canonical_steps(shop_.events(run)).back().loss; }
 
-  // No process has the run's folder on its command line.
+  // Whether a process has the run's folder in its command line.
   bool anybody_left(const std::string& run) const {
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
       std::ifstream file(entry.path() / "cmdline", std::ios::binary);
@@ -42,7 +42,7 @@ class ManyRanks : public ::testing::Test {
     return false;
   }
 
-  // The rank processes of the run, by their command lines.
+  // Rank processes of the run, by their command lines.
   static std::vector<pid_t> ranks_of(pid_t agent) {
     std::vector<pid_t> pids;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -102,7 +102,7 @@ TEST_F(ManyRanks, any_layout_trains_to_the_loss_of_one_device) {
                                                    : "train.microbatches=1";
     const Captured ran = shop_.systole(words(run, {"--set", mesh, "--set", how}));
     ASSERT_EQ(ran.exit.code, 0) << mesh << "\n" << ran.out << ran.err;
-    EXPECT_NEAR(final_loss(run), one, 2e-2 * one) << mesh;  // bf16, other orders of sums
+    EXPECT_NEAR(final_loss(run), one, 2e-2 * one) << mesh;  // bf16, different summation orders
     EXPECT_EQ(shop_.unplanned_work(run, kSteps), "") << mesh;
     EXPECT_FALSE(anybody_left(run));
   }
@@ -114,18 +114,21 @@ TEST_F(ManyRanks, a_run_goes_on_on_any_other_mesh) {
   const Captured tensor =
       shop_.systole({"resume", "run", "--set", "mesh={data: 2, model: 2}", "--set", "train.steps=20"});
   ASSERT_EQ(tensor.exit.code, 0) << tensor.err;
+  EXPECT_EQ(shop_.not_resumed("run", 10), "");
   const Captured stages = shop_.systole({"resume", "run", "--set", "mesh={pipe: 2, fsdp: 2}", "--set",
                                          "train.microbatches=2", "--set", "train.steps=25"});
   ASSERT_EQ(stages.exit.code, 0) << stages.err;
+  EXPECT_EQ(shop_.not_resumed("run", 20), "");
   const Captured alone = shop_.systole({"resume", "run", "--set", "mesh={}", "--set", "train.steps=30"});
   ASSERT_EQ(alone.exit.code, 0) << alone.err;
+  EXPECT_EQ(shop_.not_resumed("run", 25), "");
   const auto steps = canonical_steps(shop_.events("run"));
   ASSERT_EQ(steps.size(), 30U);
   for (std::size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i].step, static_cast<std::int64_t>(i + 1));
   EXPECT_LT(steps.back().loss, steps.front().loss * 0.8);
 }
 
-// Twice to the same bits, and on without the axis.
+// Twice to the same bits, and continued without the axis.
 TEST_F(ManyRanks, experts_lie_apart) {
   constexpr std::int64_t kFew = 12;
   const auto run = [&](const char* name, const char* mesh) {
@@ -146,6 +149,7 @@ TEST_F(ManyRanks, experts_lie_apart) {
   const Captured parts =
       shop_.systole({"resume", "again", "--set", "mesh={fsdp: 2}", "--set", fmt::format("train.steps={}", kFew + 2)});
   EXPECT_EQ(parts.exit.code, 0) << parts.err;
+  EXPECT_EQ(shop_.not_resumed("again", kFew), "");
 }
 
 TEST_F(ManyRanks, a_killed_rank_is_named_and_the_run_goes_on_to_the_same_end) {
@@ -158,7 +162,11 @@ TEST_F(ManyRanks, a_killed_rank_is_named_and_the_run_goes_on_to_the_same_end) {
   EXPECT_EQ(exit.code, 0) << to_string(exit) << "\n" << said("killed");
   EXPECT_NE(said("killed").find("was killed by SIGKILL"), std::string::npos) << said("killed");
   EXPECT_NE(said("killed").find("generation 2"), std::string::npos) << said("killed");
-  // The same ranks, threads and order of sums: the same bits.
+  const std::vector<Turn> turns = shop_.turns("killed");
+  ASSERT_GE(turns.size(), 2U);
+  EXPECT_GE(turns[1].from_step, 4);
+  EXPECT_EQ(turns[1].first, turns[1].from_step + 1);
+  // The same ranks, threads and summation order: the same bits.
   EXPECT_EQ(shop_.state_hash("killed", kSteps), shop_.state_hash("whole", kSteps));
   EXPECT_FALSE(anybody_left("killed"));
 }
@@ -172,6 +180,7 @@ TEST_F(ManyRanks, sigterm_saves_on_all_ranks_and_resume_goes_on) {
   EXPECT_TRUE(stopped.saved);
   const Captured resumed = shop_.systole({"resume", "asked", "--ranks", "2"});
   ASSERT_EQ(resumed.exit.code, 0) << resumed.err;
+  EXPECT_EQ(shop_.not_resumed("asked", stopped.step), "");
   EXPECT_EQ(canonical_steps(shop_.events("asked")).size(), static_cast<std::size_t>(kSteps));
 }
 
@@ -210,7 +219,7 @@ TEST_F(ManyRanks, what_cannot_be_is_refused_before_anything_starts) {
   }
 }
 
-// A generation of fewer ranks has more memory for each, and needs it: each has more of the batch.
+// With fewer ranks, each has more memory, and needs it for its larger share of the batch.
 TEST_F(ManyRanks, ranks_share_what_the_node_may_take_as_many_as_there_are) {
   const auto needs = [&](const char* mesh) {
     const Captured planned = shop_.systole({"plan", "job.yaml", "--set", "train.exact=false", "--set",

@@ -1,5 +1,5 @@
-// Eight faults, each on one rank of four: the agent names the rank and the stage while it runs, within three steps or
-// two seconds; and nothing is named in a run that is well.
+// Eight faults, each on one rank of four: the agent names the rank and the stage during the run, within three steps or
+// two seconds; it names nothing in a healthy run.
 
 #include <chrono>
 #include <thread>
@@ -17,7 +17,7 @@ struct Fault {
   const char* name;
   const char* inject;  // {0}: rank, {1}: step
   const char* kind;
-  std::vector<const char*> stages;  // any of these is right
+  std::vector<const char*> stages;  // any of these is correct
   bool replays = false;
 };
 
@@ -32,11 +32,11 @@ const Fault kFaults[] = {
     {"flipped bit", "rank{0}.flip={1}", "flipped_bit", {"backward"}, true},
 };
 
-double seconds_of(const std::string& at) {  // of the day
+double seconds_of(const std::string& at) {  // within the day
   return std::stod(at.substr(11, 2)) * 3600 + std::stod(at.substr(14, 2)) * 60 + std::stod(at.substr(17, 6));
 }
 
-// Calendar seconds of an event, by its process's `opened`.
+// Calendar time of an event in seconds, from its process's `opened`.
 template <typename Pick>
 std::optional<double> moment_of(const std::vector<Event>& events, const Pick& pick) {
   double opened = 0;
@@ -51,14 +51,14 @@ class NamedFaults : public RankedRuns {
  protected:
   struct Trial {
     bool told = false, rank = false, stage = false, in_time = false;
-    double after = 0;  // seconds from the last step that was well
+    double after = 0;  // seconds since the last healthy step
     std::string text;
   };
 
-  std::vector<HeldUp> held_up(const std::string& run) const {
-    std::vector<HeldUp> all;
+  std::vector<StragglerFound> held_up(const std::string& run) const {
+    std::vector<StragglerFound> all;
     for (const Event& event : agent_events(run)) {
-      if (const auto* held = std::get_if<HeldUp>(&event.body)) all.push_back(*held);
+      if (const auto* held = std::get_if<StragglerFound>(&event.body)) all.push_back(*held);
     }
     return all;
   }
@@ -76,7 +76,7 @@ class NamedFaults : public RankedRuns {
       trial.text = said(run);
       return trial;
     }
-    const HeldUp held = held_up(run).front();
+    const StragglerFound held = held_up(run).front();
     trial.text = held.text;
     trial.rank = held.rank == rank && held.kind == fault.kind;
     trial.stage = std::any_of(fault.stages.begin(), fault.stages.end(), [&](auto s) { return held.stage == s; });
@@ -84,10 +84,10 @@ class NamedFaults : public RankedRuns {
       const auto* ended = std::get_if<StepEnded>(&event.body);
       return ended != nullptr && ended->step == step - 1;
     });
-    const std::optional<double> told =
-        moment_of(agent_events(run), [](const Event& event) { return std::holds_alternative<HeldUp>(event.body); });
+    const std::optional<double> told = moment_of(
+        agent_events(run), [](const Event& event) { return std::holds_alternative<StragglerFound>(event.body); });
     if (well && told) trial.after = *told - *well;
-    // The reader is ahead of the steps by the rows that it keeps ready.
+    // The reader is ahead of the steps by the rows that it prefetches.
     const std::int64_t ahead = std::string_view(fault.name) == "slow loader" ? 4 : 0;
     trial.in_time = held.step - step + 1 <= 3 + ahead || trial.after <= 2;
     return trial;

@@ -1,10 +1,10 @@
-// From the fourth step on our own code allocates nothing on the step's threads, libraries make no allocation of 4 KiB
-// or more there, and the process does not grow. A whole run of the cpu backend in this process, whose malloc is the one
+// From the fourth step on, our own code allocates nothing on the step's threads, libraries allocate no block of 4 KiB
+// or more there, and the process does not grow. A whole run of the cpu backend in this process, with the malloc hook
 // below.
 //
-// The step's threads are the one that runs the loop and the team that it computes with. An allocation belongs to the
-// innermost of our code, oneDNN and OpenMP on its stack: what fmt or libstdc++ allocate for us is ours. Saves and
-// evaluations are not steps: there are none between the fourth step and the last.
+// The step's threads are the loop's thread and its compute team. An allocation is attributed to the innermost of our
+// code, oneDNN and OpenMP on its stack: what fmt or libstdc++ allocate for us is ours. Saves and evaluations are not
+// steps: there are none between the fourth step and the last.
 
 #include <gtest/gtest.h>
 
@@ -13,10 +13,10 @@
 #include "ground/process/core_wait.h"
 #include "ground/process/machine.h"
 #include "laws/process_job.h"
-#include "operate/cli/rank_threads.h"
-#include "operate/cli/train_run.h"
 #include "operate/observe/event_file.h"
 #include "operate/observe/run_files.h"
+#include "operate/run/rank_threads.h"
+#include "operate/run/train_run.h"
 
 #if !defined(SYSTOLE_HAS_CPU) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SYSTOLE_NO_HOOK
@@ -40,7 +40,7 @@
 
 namespace {
 
-// Where the code of a loaded object lies.
+// The address range of a loaded object's code.
 struct Extent {
   std::uintptr_t begin = 0, end = 0;
   bool holds(const void* address) const {
@@ -68,7 +68,7 @@ int find_object(dl_phdr_info* info, std::size_t, void*) {
   return 0;
 }
 
-// What breaks the law: kept with its stack. The rest is counted.
+// Violations are kept with their stack. Other allocations are counted.
 constexpr int kFrames = 24, kOffences = 64;
 struct Offence {
   std::size_t bytes = 0;
@@ -85,7 +85,7 @@ thread_local bool is_loop = false, inside = false;
   seen.bytes = bytes;
   seen.frames = backtrace(seen.stack.data(), kFrames);
   bool of_step = is_loop, is_ours = false, owned = false;
-  for (int i = 3; i < seen.frames; ++i) {  // above this hook: look_at, record, malloc
+  for (int i = 3; i < seen.frames; ++i) {  // skips this hook's frames: look_at, record, malloc
     const void* at = seen.stack[static_cast<std::size_t>(i)];
     of_step |= objects.libgomp.holds(at);
     if (owned || !(objects.self.holds(at) || objects.libdnnl.holds(at) || objects.libgomp.holds(at))) continue;
@@ -163,7 +163,7 @@ std::string to_text(const Offence& offence) {
   return text;
 }
 
-// Once before watching: backtrace loads its library at the first call.
+// Call once before watching: backtrace loads its library at the first call.
 void prepare_hook() {
   std::array<void*, kFrames> warm{};
   backtrace(warm.data(), kFrames);
@@ -173,8 +173,8 @@ void prepare_hook() {
 #endif
 
 #ifndef SYSTOLE_NO_HOOK
-// Runs the workload with these settings and looks from the fourth step to the last; of several ranks, which are
-// threads, at rank 0's.
+// Runs the workload with these settings and watches from the fourth step to the last; with several ranks, which are
+// threads, watches rank 0.
 void expect_nothing(std::vector<std::string> sets, std::int64_t steps) {
   const Workshop shop;
   const std::unique_ptr<Clock> clock = real_clock();
@@ -183,10 +183,10 @@ void expect_nothing(std::vector<std::string> sets, std::int64_t steps) {
   options.sets.insert(options.sets.end(),
                       {fmt::format("train.steps={}", steps), "checkpoint.every=never",
                        "data.train.files=" + shop.path("text.txt"), "data.folder=" + shop.path("data")});
-  const Workload workload = cli::for_ranks(cli::load_workload(shop.path("job.yaml"), options).value());
-  cli::PrepareOptions preparing;
-  cli::Prepared job = cli::prepare(workload, preparing, *clock).value();
-  cli::RunFolder folder = cli::claim_folder(shop.path("run"), cli::Begins::anew).value();
+  const Workload workload = for_ranks(load_workload(shop.path("job.yaml"), options).value());
+  PrepareOptions preparing;
+  PlannedRun job = prepare(workload, preparing, *clock).value();
+  RunFolder folder = claim_folder(shop.path("run"), ResumeMode::anew).value();
   const std::unique_ptr<EventFile> events =
       EventFile::open(*folder.store, next_event_file(*folder.store).value()).value();
   TimeLedger ledger(*clock, Category::startup);
@@ -194,7 +194,7 @@ void expect_nothing(std::vector<std::string> sets, std::int64_t steps) {
   prepare_hook();
   std::int64_t step = 0;
   Bytes at_ten, late;
-  cli::RunRequest request;
+  RunRequest request;
   request.folder = folder.path;
   request.hooks.on_phase = [&](const char* phase) {
     if (std::string_view(phase) != "read") return;
@@ -206,9 +206,8 @@ void expect_nothing(std::vector<std::string> sets, std::int64_t steps) {
     watching = step >= 4 && step < steps;
   };
   const bool alone = job.job.program->mesh.trivial();
-  const Result<TrainOutcome> outcome =
-      alone ? cli::run_job(job, folder, request, *clock, ledger, *events)
-            : cli::run_in_threads(job, preparing, folder, request, *clock, ledger, *events);
+  const Result<TrainOutcome> outcome = alone ? run_job(job, folder, request, *clock, ledger, *events)
+                                             : run_in_threads(job, preparing, folder, request, *clock, ledger, *events);
   watching = is_loop = false;
   ASSERT_TRUE(outcome.ok()) << to_string(outcome.error());
   ASSERT_EQ(step, steps);
@@ -236,7 +235,7 @@ TEST(NothingIsAllocated, from_the_fourth_step_on) {
 #endif
 }
 
-// Nor for its collectives, those that run beside other work among them.
+// Its collectives allocate nothing either, including overlapped ones.
 TEST(NothingIsAllocated, by_a_rank_of_several) {
 #ifdef SYSTOLE_NO_HOOK
   GTEST_SKIP() << "needs the cpu backend and a malloc of its own: runs in the release build";
@@ -246,7 +245,7 @@ TEST(NothingIsAllocated, by_a_rank_of_several) {
 #endif
 }
 
-// What a rank of many adds to a step: its stages, its collectives and their waits, into its flight log.
+// What one of several ranks adds to a step: its stages, its collectives and their waits, in its flight log.
 TEST(NothingIsAllocated, by_watching_a_rank) {
 #ifdef SYSTOLE_NO_HOOK
   GTEST_SKIP() << "needs the cpu backend and a malloc of its own: runs in the release build";
@@ -264,7 +263,7 @@ TEST(NothingIsAllocated, by_watching_a_rank) {
     stages.function("forward");
     ledger.enter(Category::compute);
     ledger.enter(Category::reduce);
-    const SeenCollective seen{&call, number};
+    const ObservedCollective seen{&call, number};
     stages.begin(seen);
     stages.enter_collectives();
     stages.waits(1, false, {number, 0, 0, 0});
@@ -286,7 +285,7 @@ TEST(NothingIsAllocated, by_watching_a_rank) {
 #endif
 }
 
-// The hook sees what it should: without this the law would hold for a hook that is not called.
+// The hook works: otherwise a hook that is never called would satisfy the law.
 TEST(NothingIsAllocated, the_hook_sees_an_allocation) {
 #ifdef SYSTOLE_NO_HOOK
   GTEST_SKIP() << "needs the cpu backend and a malloc of its own: runs in the release build";

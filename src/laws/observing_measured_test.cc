@@ -1,6 +1,6 @@
-// What watching a step costs: the same steps of the quickstart's model with everything that looks at them (counters and
-// times of every kernel, the ledger of categories with its ring, the event of the step) and with all of it switched
-// off, in turn. At most 1%.
+// The overhead of observing a step: compares the same steps of the quickstart's model with all observers (counters and
+// times of every kernel, the ledger of categories with its ring, the step's event) and with none, alternating. At most
+// 1%.
 
 #include <gtest/gtest.h>
 
@@ -11,14 +11,14 @@
 
 #include "execute/backends/cpu/cpu.h"
 #include "execute/runtime/initialize.h"
-#include "execute/train/ledger.h"
 #include "execute/train/stage_watch.h"
+#include "execute/train/time_ledger.h"
 #include "ground/base/testing/places.h"
 #include "ground/process/core_wait.h"
 #include "laws/process_job.h"
-#include "operate/cli/session.h"
 #include "operate/observe/event_file.h"
 #include "operate/observe/rank_files.h"
+#include "operate/run/plan_run.h"
 
 namespace systole::laws {
 namespace {
@@ -43,7 +43,7 @@ struct Trained {
     options.count = count;
     device = make_cpu_device(options).value();
     const Workload workload =
-        cli::load_workload(SYSTOLE_SOURCE_DIR "/examples/quickstart.yaml", {"", {"train.batch=4"}}).value();
+        load_workload(SYSTOLE_SOURCE_DIR "/examples/quickstart.yaml", {"", {"train.batch=4"}}).value();
     job = make_job(workload, *device).value();
     executor = Executor::create(*job.program, *device).value();
     initialize(*executor, 1).value();
@@ -67,13 +67,13 @@ double seconds_of(const std::function<void()>& body) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
-// A busy machine makes single steps slow, never fast: the lower quarter is the step's own.
+// A busy machine makes single steps slow, never fast, so the lower quartile is the step's own time.
 double lower_quarter(std::vector<double> times) {
   std::sort(times.begin(), times.end());
   return times[times.size() / 4];
 }
 
-// What watching adds to a step, as a share of it: 40 pairs of steps, in turn, and in turn first.
+// The overhead as a share of a step: 40 pairs of alternating steps; `watched_first` is the order within a pair.
 double cost_of_watching(bool watched_first) {
   const Workshop shop;
   std::optional<Trained> first(watched_first), second(!watched_first);
@@ -118,8 +118,8 @@ Seconds middle(const Flight& flight) {
   return times.at(times.size() / 2);
 }
 
-// Where an arena happens to lie makes one of two equal executors a percent faster: each round has two new ones, made
-// in turn first, and the median round counts.
+// The address of an arena makes one of two equal executors a percent faster. So each round has two new ones, created in
+// alternating order, and the median round counts.
 TEST(ObservingMeasured, costs_at_most_one_percent_of_a_step) {
   if (is_sanitized()) GTEST_SKIP() << "measures time: runs in the release build";
   std::vector<double> costs;
@@ -131,7 +131,7 @@ TEST(ObservingMeasured, costs_at_most_one_percent_of_a_step) {
   EXPECT_LE(cost, 0.01);
 }
 
-// Of a rank of two: how often its flight log is told of something, by what a telling costs, of the step that it is.
+// For one of two ranks: the number of flight log entries times the cost of an entry, as a share of the step.
 TEST(ObservingMeasured, a_ranks_flight_log_costs_at_most_one_percent_of_a_step) {
   if (is_sanitized()) GTEST_SKIP() << "measures time: runs in the release build";
   const Workshop shop;

@@ -1,5 +1,4 @@
-// What must not change the numbers: how the batch is cut, what is recomputed, how layers are written, how documents are
-// packed.
+// What must not change the numbers: microbatches, recomputation, how layers are written, packing of documents.
 
 #include <gtest/gtest.h>
 
@@ -14,14 +13,25 @@ namespace {
 struct Outcome {
   double loss;
   std::vector<std::vector<double>> gradients, parameters;
+  std::int64_t residuals = 0, moved = 0;  // bytes kept for backward; bytes read and written
 };
+
+Outcome outcome_of(TinyJob& job) {
+  Outcome outcome{job.loss(), job.gradients(), job.parameters()};
+  for (const ProgramValue& value : job.program().values) {
+    if (value.residence == Residence::residual) outcome.residuals += value.slots * value.type.bytes().count();
+  }
+  for (const WorkCounters& counted : job.executor().counters())
+    outcome.moved += counted.bytes_read + counted.bytes_written;
+  return outcome;
+}
 
 Outcome run(const Model& model, const Strategy& strategy, const Batch& batch, std::int64_t rows, bool dropout = false) {
   TinyJob job(model, rows, strategy, make_reference_device(), dropout);
   job.begin();
   job.set_batch(batch);
   job.step();
-  return {job.loss(), job.gradients(), job.parameters()};
+  return outcome_of(job);
 }
 
 void expect_equal(const Outcome& a, const Outcome& b, double tolerance) {
@@ -45,7 +55,7 @@ TEST(OneResult, four_ragged_microbatches_are_one_batch) {
 }
 
 TEST(OneResult, four_microbatches_drop_out_the_same_elements) {
-  DecoderConfig config = tiny_gpt();
+  DecoderSpec config = tiny_gpt();
   config.dropout = 0.3;
   const auto model = make_decoder(config);
   const Batch batch = language_batch(4, 11, 9);
@@ -55,7 +65,7 @@ TEST(OneResult, four_microbatches_drop_out_the_same_elements) {
 }
 
 TEST(OneResult, recomputing_changes_no_bit) {
-  DecoderConfig config = tiny_gpt();
+  DecoderSpec config = tiny_gpt();
   config.dropout = 0.2;
   const auto model = make_decoder(config);
   const Batch batch = language_batch(4, 11, 2);
@@ -65,16 +75,16 @@ TEST(OneResult, recomputing_changes_no_bit) {
          {RecomputePolicy::Kind::attention, RecomputePolicy::Kind::block, RecomputePolicy::Kind::named}) {
       Strategy strategy = base;
       strategy.recompute = {kind, {"attn.q", "mlp.hidden"}};
-      expect_equal(kept, run(*model, strategy, batch, 4, true), 0);
+      const Outcome recomputed = run(*model, strategy, batch, 4, true);
+      expect_equal(kept, recomputed, 0);
+      EXPECT_LT(recomputed.residuals, kept.residuals) << "it keeps less, or the policy was ignored";
     }
   }
 }
 
 TEST(OneResult, unrolled_is_rolled) {
-  DecoderConfig config = tiny_gpt();
-  const auto rolled = make_decoder(config);
-  config.unrolled = true;
-  const auto unrolled = make_decoder(config);
+  const DecoderSpec config = tiny_gpt();
+  const auto rolled = make_decoder(config), unrolled = make_decoder(config, true);
   const Batch batch = language_batch(4, 11, 5);
   expect_equal(run(*rolled, exact_strategy(), batch, 4), run(*unrolled, exact_strategy(), batch, 4), 1e-12);
 }
@@ -89,17 +99,18 @@ TEST(OneResult, chains_change_no_bit) {
       job.begin();
       job.set_batch(batch);
       job.step();
-      outcomes[chains] = {job.loss(), job.gradients(), job.parameters()};
+      outcomes[chains] = outcome_of(job);
     }
     expect_equal(outcomes[0], outcomes[1], 0);
+    EXPECT_LT(outcomes[1].moved, outcomes[0].moved) << "what lies between the ops of a chain is not stored";
   }
 }
 
-// The gradient of the Program's own backward function against finite differences of its own forward function.
+// Compares the gradient of the Program's backward function with finite differences of its forward function.
 TEST(Gradients, of_the_whole_program_are_the_finite_differences) {
-  DecoderConfig tied = tiny_gpt();
+  DecoderSpec tied = tiny_gpt();
   tied.dropout = 0.1;
-  for (const DecoderConfig& config : {tied, tiny_llama(), tiny_parallel(), tiny_windowed(), tiny_mixture()}) {
+  for (const DecoderSpec& config : {tied, tiny_llama(), tiny_parallel(), tiny_windowed(), tiny_mixture()}) {
     const auto model = make_decoder(config);
     const Batch batch = language_batch(2, 11, 4);
     Strategy strategy = exact_strategy();
@@ -138,9 +149,9 @@ TEST(Gradients, of_the_whole_program_are_the_finite_differences) {
 }
 
 TEST(Adapters, a_frozen_base_has_no_moments_and_no_gradient_flops) {
-  DecoderConfig config = tiny_gpt();
+  DecoderSpec config = tiny_gpt();
   const auto whole = make_decoder(config);
-  config.lora.rank = 2;
+  config.adapters.rank = 2;
   const auto adapted = make_decoder(config);
   const Batch batch = language_batch(4, 11, 7);
   TinyJob full(*whole, 4, f32_strategy(), make_reference_device()),
@@ -161,8 +172,8 @@ TEST(Adapters, a_frozen_base_has_no_moments_and_no_gradient_flops) {
     return std::int64_t{0};
   };
   EXPECT_LT(flops(lora, "update"), flops(full, "update"));
-  // The base's weight gradients are one contraction each as large as its forward one: without them backward does less
-  // than twice the forward's work, with them at least twice its contractions.
+  // Each weight gradient of the base is a contraction as large as its forward one. Without them backward does less than
+  // twice the forward work; with them at least twice its contractions.
   EXPECT_LT(static_cast<double>(flops(lora, "backward")), 1.75 * static_cast<double>(flops(lora, "forward")));
   EXPECT_GT(static_cast<double>(flops(full, "backward")), 1.75 * static_cast<double>(flops(full, "forward")));
 }

@@ -1,5 +1,5 @@
-// What happens to a run from outside: asked to stop, started twice, its newest checkpoint damaged, nowhere to write.
-// Nothing is lost and each says what to do.
+// External events: a run is asked to stop, started twice, has a damaged newest checkpoint, or an unwritable folder.
+// Nothing is lost, and each message says what to do.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kSteps = 40;
 
-// A run that takes two seconds or, with a longer `hold` of each of its 40 steps, more; up to its step `step`.
+// A run of two seconds or, with a longer `hold` of each of its 40 steps, more; waits for its step `step`.
 Process started(const Workshop& shop, const std::string& run, std::int64_t step, const std::string& hold = "25ms") {
   Command command = shop.command({"run", "job.yaml", "--folder", run, "--inject", "compute=" + hold});
   command.out = command.err = ChildStream::null();
@@ -54,7 +54,7 @@ void expect_stopped_and_whole(int signal) {
   const auto steps = without_times(canonical_steps(shop.events("asked")));
   EXPECT_EQ(steps, without_times(canonical_steps(shop.events("whole"))));
   // Nothing was done twice: the second process began where the first stopped.
-  EXPECT_EQ(last_of<Opened>(shop.events("asked")).from_step, stopped.step);
+  EXPECT_EQ(shop.not_resumed("asked", stopped.step), "");
 }
 
 TEST(OutOfOrder, sigterm_saves_and_resume_goes_on) { expect_stopped_and_whole(SIGTERM); }
@@ -70,10 +70,13 @@ TEST(OutOfOrder, a_second_process_on_the_same_run_is_refused) {
     EXPECT_NE(second.err.find("hint:"), std::string::npos) << second.err;
     EXPECT_NE(second.err.find(std::to_string(first.pid())), std::string::npos) << second.err;
   }
-  // The first knows nothing of them: it stops when it is told to, and its state goes on to the end.
+  // The first run is unaffected: it stops when asked, and its state goes on to the end.
   first.signal(SIGTERM).value();
   EXPECT_EQ(first.wait().code, 75);
+  const std::int64_t saved = shop.newest_saved("run");
+  EXPECT_GE(saved, 2);
   EXPECT_EQ(shop.systole({"resume", "run"}).exit.code, 0);
+  EXPECT_EQ(shop.not_resumed("run", saved), "");
   EXPECT_EQ(canonical_steps(shop.events("run")).size(), static_cast<std::size_t>(kSteps));
 }
 
@@ -87,7 +90,7 @@ TEST(OutOfOrder, a_run_is_not_written_over) {
   EXPECT_EQ(shop.state_hash("run", kSteps), before);
 }
 
-// The newest manifest loses its end; the one before it serves, and the end is the same.
+// The newest manifest is truncated; the previous checkpoint is used, and the end is the same.
 TEST(OutOfOrder, a_damaged_checkpoint_is_passed_over_and_said) {
   const Workshop shop;
   ASSERT_EQ(shop.systole({"run", "job.yaml", "--folder", "run"}).exit.code, 0);
@@ -101,7 +104,7 @@ TEST(OutOfOrder, a_damaged_checkpoint_is_passed_over_and_said) {
   const Captured resumed = shop.systole({"resume", "run"});
   ASSERT_EQ(resumed.exit.code, 0) << resumed.err;
   EXPECT_NE(resumed.err.find("the checkpoint of step 40 was passed over"), std::string::npos) << resumed.err;
-  EXPECT_EQ(last_of<Opened>(shop.events("run")).from_step, 36);
+  EXPECT_EQ(shop.not_resumed("run", 36), "");
   EXPECT_EQ(shop.state_hash("run", kSteps), before);
 }
 
@@ -115,8 +118,8 @@ TEST(OutOfOrder, other_numbers_do_not_go_on_from_a_checkpoint) {
   }
 }
 
-// The bits depend on the instructions, and of an exact run on nothing else of a machine: it says which they were, and
-// goes on with no others. Other threads are the same to it.
+// The bits of an exact run depend only on the machine's instructions: the run records them, and refuses to go on with
+// others. The number of threads does not matter.
 TEST(OutOfOrder, an_exact_run_does_not_go_on_with_other_numerics) {
 #ifndef SYSTOLE_HAS_CPU
   GTEST_SKIP() << "the reference backend is the same everywhere";
@@ -146,8 +149,8 @@ TEST(OutOfOrder, an_exact_run_does_not_go_on_with_other_numerics) {
   EXPECT_EQ(went_on.exit.code, 0) << went_on.err;
 }
 
-// A run of a machine with fewer instructions goes on here to the bits that it would have had there, on ranks too, when
-// this machine is held to the same.
+// A run from a machine with fewer instructions goes on here, also on ranks, to the same bits, if this machine is pinned
+// to those instructions.
 TEST(OutOfOrder, pinned_instructions_make_it_exact_again) {
 #ifndef SYSTOLE_HAS_CPU
   GTEST_SKIP() << "the reference backend is the same everywhere";
@@ -209,7 +212,7 @@ TEST(OutOfOrder, instructions_that_are_not_there_are_refused) {
   EXPECT_NE(none.find("has no checkpoint that says its instructions"), std::string::npos) << none;
 }
 
-// /proc takes no folder from anybody, root included.
+// Nobody can create a folder in /proc, not even root.
 TEST(OutOfOrder, a_folder_that_cannot_be_written) {
   const Workshop shop;
   for (const std::vector<std::string>& words :

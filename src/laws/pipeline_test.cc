@@ -1,5 +1,5 @@
-// sharded-is-unsharded, of pipelines: a step on stages, ranks that are threads, gives the loss, norm, moments and
-// parameters of the step on one device, in f64 to 1e-12; and what each rank computes, moves and sends is what its
+// sharded-is-unsharded for pipelines: a step on stages, with ranks as threads, gives the loss, norm, moments and
+// parameters of the step on one device, in f64 to 1e-12; and each rank computes, moves and sends exactly what its
 // Program states, as integers. SYSTOLE_TEST_LONG=1 tries each layout with each family, otherwise with one.
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "describe/graph/layer_names.h"
+#include "describe/ir/layer_names.h"
 #include "execute/backends/reference/reference.h"
 #include "laws/tiny_laws.h"
 #include "laws/tiny_mesh.h"
@@ -25,7 +25,7 @@ struct Case {
   Stored stored = Stored::parameters;
 };
 
-// What a device of the mesh has of a value, out of the whole.
+// A device's shard of a value, from the whole.
 HostTensor part_of(const HostTensor& whole, const ProgramValue& value, const Mesh& mesh, std::int64_t device) {
   const std::optional<LayerName> layers = layer_name(value.name);
   if (!layers) return cut(whole, value.cut->layout, mesh, device);
@@ -49,7 +49,7 @@ void expect_unstaged(const Model& model, const Batch& batch, std::int64_t rows, 
   one.set_evaluation(batch);
   one.executor().run(one.program().schedule_named("evaluate")).value();
   const double one_evaluated = one.get("evaluate/loss")[0];
-  one.set_batch(batch);  // schedules' inputs may share places
+  one.set_batch(batch);  // inputs of schedules may share offsets
   one.step();
   strategy.pipeline = c.pipeline;
   TinyMesh mesh(model, rows, strategy, Mesh::parse(c.mesh).value(), true,
@@ -67,8 +67,8 @@ void expect_unstaged(const Model& model, const Batch& batch, std::int64_t rows, 
       if (value.residence != Residence::parameter && value.residence != Residence::state) continue;
       const std::optional<LayerName> layers = layer_name(value.name);
       const HostTensor whole = one.tensor(layers ? layers->whole() : value.name);
-      const double apart = difference(job.tensor(value.name),
-                                      part_of(whole, value, job.program().mesh, static_cast<std::int64_t>(rank)));
+      const double apart = relative_difference(
+          job.tensor(value.name), part_of(whole, value, job.program().mesh, static_cast<std::int64_t>(rank)));
       EXPECT_LE(apart, 1e-12) << value.name << " of rank " << rank;
       worst = std::max(worst, apart);
     }
@@ -98,7 +98,7 @@ TEST(ShardedIsUnsharded, stages_of_decoders) {
                                 {"pipe=2 model=2", {}, 4},
                                 {"pipe=2 fsdp=2 model=2", {.chunks_per_stage = 2}, 2},
                                 {"data=2 fsdp=2 pipe=2", {}, 2, Stored::gradients}};
-  DecoderConfig families[] = {divisible(tiny_gpt()), divisible(tiny_llama())};
+  DecoderSpec families[] = {divisible(tiny_gpt()), divisible(tiny_llama())};
   for (std::size_t f = 0; f < std::size(families); ++f) {
     families[f].layers = 4;
     const auto model = make_decoder(families[f]);
@@ -110,8 +110,8 @@ TEST(ShardedIsUnsharded, stages_of_decoders) {
 
 TEST(ShardedIsUnsharded, stages_of_rows_cut_along_their_tokens) {
   const Batch batch = language_batch(12, 12, 9);
-  DecoderConfig families[] = {divisible(tiny_gpt()), divisible(tiny_llama())};
-  for (DecoderConfig& family : families) {
+  DecoderSpec families[] = {divisible(tiny_gpt()), divisible(tiny_llama())};
+  for (DecoderSpec& family : families) {
     family.layers = 4;
     const auto model = make_decoder(family);
     expect_unstaged(*model, batch, 12, {"pipe=2 context=3", {}, 2});
@@ -119,20 +119,20 @@ TEST(ShardedIsUnsharded, stages_of_rows_cut_along_their_tokens) {
   }
 }
 
-// What a router's balance costs goes from stage to stage, and its gradient back.
+// A router's balance loss is passed from stage to stage, and its gradient back.
 TEST(ShardedIsUnsharded, stages_of_mixtures) {
   const Batch batch = language_batch(24, 12, 9);
   const std::vector<Case> cases{{"pipe=2", {}, 2},
                                 {"pipe=2 expert=2", {.chunks_per_stage = 2}, 2},
                                 {"pipe=2 expert=3", {.kind = Kind::gpipe}, 2},
                                 {"fsdp=2 expert=2 pipe=2", {}, 2, Stored::gradients}};
-  DecoderConfig config = divisible_mixture();
+  DecoderSpec config = divisible_mixture();
   config.layers = 4;
-  DecoderConfig interleaved = config;
+  DecoderSpec interleaved = config;
   interleaved.layers = 8;
-  interleaved.experts.every = 2;
-  interleaved.experts.dense_mlp = 12;
-  for (const DecoderConfig& mixture : {config, interleaved}) {
+  interleaved.moe.every = 2;
+  interleaved.moe.dense_mlp = 12;
+  for (const DecoderSpec& mixture : {config, interleaved}) {
     const auto model = make_decoder(mixture);
     for (std::size_t c = 0; c < cases.size(); ++c) {
       if (is_tried({c})) expect_unstaged(*model, batch, 24, cases[c]);

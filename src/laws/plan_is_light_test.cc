@@ -1,5 +1,5 @@
-// A plan is asked for again and again while a workload is written: it must cost nothing. It maps no library that only
-// a run needs.
+// A plan is requested repeatedly while a workload is written, so it must be cheap. It maps no library that only a run
+// needs.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 TEST(PlanIsLight, it_maps_neither_oneDNN_nor_Gloo_nor_TLS) {
   const Workshop shop;
-  ASSERT_EQ(shop.systole({"plan", "job.yaml"}).exit.code, 0);  // then its data is there, and the next makes none
+  ASSERT_EQ(shop.systole({"plan", "job.yaml"}).exit.code, 0);  // afterwards its data exists
   const std::string maps = mapped_at_its_end(shop.command({"plan", "job.yaml"})).value();
   EXPECT_NE(maps.find("/libstdc++.so"), maps.npos) << maps;
   EXPECT_EQ(maps.find("dnnl"), maps.npos) << maps;
@@ -26,7 +26,7 @@ data: { kind: linear, rows: 64, held_out_rows: 16 }
 train: { batch: 8, steps: 2, optimizer: { kind: sgd, rate: 0.05 }, precision: f32 }
 )";
 
-// A tokenizer's library is of who has one: its absence is an error that names the package, and other jobs do without.
+// A tokenizer's library is optional: if it is missing, the error names the package, and other jobs run without it.
 TEST(PlanIsLight, without_SentencePiece_a_text_names_the_package_and_another_job_runs) {
   const Workshop shop;
   shop.write("line.yaml", kLinear);
@@ -43,7 +43,7 @@ TEST(PlanIsLight, without_SentencePiece_a_text_names_the_package_and_another_job
   };
   const Captured line = without({"run", "line.yaml"});
   EXPECT_EQ(line.exit.code, 0) << line.err;
-  for (const char* folder : {"data", "data-2"}) {  // there already, and to be made
+  for (const char* folder : {"data", "data-2"}) {  // existing, and to be built
     const Captured text = without({"plan", "job.yaml", "--set", fmt::format("data.folder={}", folder)});
     EXPECT_EQ(text.exit.code, 3) << text.err;
     EXPECT_NE(text.err.find("SentencePiece's, which cannot be loaded"), std::string::npos) << text.err;
@@ -52,21 +52,21 @@ TEST(PlanIsLight, without_SentencePiece_a_text_names_the_package_and_another_job
 }
 
 #ifdef SYSTOLE_HAS_CPU
-// What the tests below run: bf16 may have its products from elsewhere, and what is exact has its own.
+// The job of the tests below: for bf16 the library may compute the products, exact training has its own kernels.
 std::vector<std::string> job(const char* verb) {
   return {verb, "job.yaml", "--set", "train.steps=2", "--set", "train.precision=f32", "--set", "train.exact=false"};
 }
 
-// What the test above looks for is there to be found.
+// The test above can fail: a run maps the library.
 TEST(PlanIsLight, a_run_maps_oneDNN) {
   const Workshop shop;
-  // Its data is there: while another process makes it, a run stands still without oneDNN.
+  // The data exists: while another process builds it, a run waits without oneDNN.
   ASSERT_EQ(shop.systole(job("plan")).exit.code, 0);
   const std::string maps = mapped_at_its_end(shop.command(job("run"))).value();
   EXPECT_NE(maps.find("/libdnnl.so"), maps.npos) << maps;
 }
 
-// The library is looked for when it is needed: its absence is an error that names the package, and plans do without.
+// The library is loaded on demand: if it is missing, the error names the package, and plans work without it.
 TEST(PlanIsLight, without_oneDNN_a_run_names_the_package_and_a_plan_is_made) {
   const Workshop shop;
   shop.write("libdnnl.so.2", "no library");

@@ -1,5 +1,4 @@
-// plan-is-run, of whole processes on the examples: the work that a run's events state is what its plan.json says, as
-// integers.
+// plan-is-run, for whole processes on the examples: the work in a run's events equals its plan.json, as integers.
 
 #include <gtest/gtest.h>
 
@@ -42,7 +41,7 @@ TEST(PlanIsRun, variants_of_the_decoder) {
 
 TEST(PlanIsRun, the_linear_example) { expect_planned(Workshop(), SYSTOLE_SOURCE_DIR "/examples/linear.yaml", {}, 50); }
 
-// Two steps of it, on other text.
+// Two steps of it, on another text.
 TEST(PlanIsRun, the_quickstart_example) {
   const Workshop shop;
   std::ifstream file(SYSTOLE_SOURCE_DIR "/examples/quickstart.yaml");

@@ -1,5 +1,5 @@
-// plan-is-run: FLOPs and bytes that the Program states equal, as integers, what was counted: on the reference device by
-// scalars that count themselves and by the addresses of what each kernel touched.
+// plan-is-run: a Program's FLOPs and bytes equal, as integers, the counted ones: on the reference device by scalars
+// that count their operations and by the addresses that each kernel touched.
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace systole::laws {
 namespace {
 
-// Of all schedules that there are.
+// For all its schedules.
 void expect_all_planned(TinyJob& job, int steps) {
   expect_planned(job, "train", steps);
   for (const char* schedule : {"evaluate", "snapshot"}) {
@@ -19,7 +19,7 @@ void expect_all_planned(TinyJob& job, int steps) {
 
 TEST(PlanIsRunReference, decoders_under_every_policy_precision_and_microbatching) {
   const Batch batch = language_batch(4, 11, 3);
-  const DecoderConfig families[] = {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed(), tiny_mixture()};
+  const DecoderSpec families[] = {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed(), tiny_mixture()};
   const Strategy bases[] = {exact_strategy(), f32_strategy(), bf16_strategy()};
   const RecomputePolicy::Kind policies[] = {RecomputePolicy::Kind::none, RecomputePolicy::Kind::attention,
                                             RecomputePolicy::Kind::block};

@@ -1,6 +1,5 @@
-// Predicted against measured: training steps of small gpts, whole and by op, on the cpu backend as this machine's
-// catalog entry has it (`systole calibrate` makes it). Shapes are drawn from a seed: SYSTOLE_TEST_SEED=n, SHAPES=n of
-// them.
+// Predicted against measured: training steps of small gpts, whole and by op, on the cpu backend, with this machine's
+// catalog entry (from `systole calibrate`). Shapes are drawn from a seed: SYSTOLE_TEST_SEED=n, SHAPES=n of them.
 
 #include <fmt/format.h>
 
@@ -12,8 +11,8 @@
 #include <span>
 
 #include "execute/runtime/initialize.h"
-#include "execute/train/job.h"
-#include "operate/cli/session.h"
+#include "execute/train/training_job.h"
+#include "operate/run/plan_run.h"
 #include "predict/perf/estimate.h"
 #include "predict/perf/op_time.h"
 
@@ -64,7 +63,7 @@ Times measured_ops(const Executor& executor, const Program& program) {
 }
 
 // Returns measured over predicted.
-double run(const Shape& shape, const cli::Machine& machine, Times& predicted, Times& measured) {
+double run(const Shape& shape, const Machine& machine, Times& predicted, Times& measured) {
   const Job job = make_job(workload_of(shape), *machine.device).value();
   const std::unique_ptr<Executor> executor = Executor::create(*job.program, *machine.device).value();
   initialize(*executor, 1).value();
@@ -104,14 +103,14 @@ double run(const Shape& shape, const cli::Machine& machine, Times& predicted, Ti
                 });
   }
   std::sort(steps.begin(), steps.end());
-  const double lower = steps[steps.size() / 4];  // as calibration has it: others make a step slow, never fast
+  const double lower = steps[steps.size() / 4];  // as in calibration: other load makes a step slow, never fast
   fmt::print("{:>9.1f} ms predicted {:>9.1f} ms measured {:>+6.1f}%   {}\n", 1e3 * whole.count(), 1e3 * lower,
              100 * (whole.count() / lower - 1), to_text(shape));
   return whole.count() / lower;
 }
 
 int main_of_bench() {
-  const cli::Machine machine = cli::open_machine("cpu", {}, *real_clock()).value();
+  const Machine machine = open_machine("cpu", {}, *real_clock()).value();
   const char* seed = std::getenv("SYSTOLE_TEST_SEED");
   const char* shapes = std::getenv("SHAPES");
   const unsigned number = seed != nullptr ? static_cast<unsigned>(std::atoi(seed)) : 1;

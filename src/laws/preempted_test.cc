@@ -1,4 +1,4 @@
-// A run that is asked to stop: by SIGTERM, or by the metadata server of a machine that is taken away.
+// A run that is asked to stop: by SIGTERM, or by the metadata server of a preempted machine.
 
 #include <sys/socket.h>
 
@@ -16,7 +16,7 @@ class Preempted : public RankedRuns {
   static bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 };
 
-// Says `flag` to everybody.
+// Answers every request with `flag`.
 class Metadata {
  public:
   Metadata() : listening_(listen_on({"127.0.0.1", 0}).value()) {
@@ -64,7 +64,7 @@ TEST_F(Preempted, the_metadata_servers_flag_saves_and_resume_goes_on) {
   }
 }
 
-// The others cannot save without it, and do not wait longer than the notice.
+// The others cannot save without it, and wait no longer than the notice.
 TEST_F(Preempted, a_rank_that_is_gone_is_not_waited_for) {
   Process agent =
       start("gone", words("gone", {"--ranks", "2", "--set", "ranks.notice=3s", "--inject", "compute=20ms"}));
@@ -83,7 +83,7 @@ TEST_F(Preempted, a_rank_that_is_gone_is_not_waited_for) {
   EXPECT_EQ(resumed.exit.code, 0) << resumed.err;
 }
 
-// Saves have been seen to take four seconds; less than two are left.
+// Earlier saves took four seconds; less than two are left.
 TEST_F(Preempted, a_save_that_cannot_finish_is_not_begun) {
   Process agent =
       start("late", words("late", {"--ranks", "2", "--set", "ranks.notice=2s", "--set", "checkpoint.asynchronous=false",

@@ -1,10 +1,8 @@
-// `probe:` shows values of a run: they are part of its plan, and showing them changes no bit of it.
+// `probe:` shows values of a run: they are part of its plan, and showing them changes no bit.
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
-
+#include "ground/base/testing/files.h"
 #include "laws/process_job.h"
 
 namespace systole::laws {
@@ -16,14 +14,9 @@ std::vector<std::string> run(const std::string& folder, const std::vector<std::s
   return words;
 }
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 TEST(Probe, shows_values_that_are_planned_and_changes_no_bit) {
   const Workshop shop;
-  // Not exact: then a microbatch is half the batch, and not a part of a logical shard.
+  // Not exact: then a microbatch is half the batch, not a part of a logical shard.
   ASSERT_EQ(shop.systole(run("plain", {"train.exact=false"})).exit.code, 0);
   const Captured probed = shop.systole(
       run("probed", {"train.exact=false", "probe.values=[block.*.attn.norm, logits, gradients, embed.tokens]",
@@ -37,7 +30,7 @@ TEST(Probe, shows_values_that_are_planned_and_changes_no_bit) {
   EXPECT_EQ(probed.out.find("step 3  "), std::string::npos);
   EXPECT_EQ(probed.out.find("block.0.attn.q "), std::string::npos);
   EXPECT_NE(text_of(shop.path("probed/probes/4.jsonl")).find("\"name\":\"logits\""), std::string::npos);
-  // Of 3 rows of 32 tokens, width 32: a bf16 tensor, which NumPy reads as f32.
+  // 3 rows of 32 tokens, width 32: a bf16 tensor, stored as f32 for NumPy.
   const std::string npy = text_of(shop.path("probed/probes/2/block.0.attn.norm.npy"));
   EXPECT_EQ(npy.substr(1, 5), "NUMPY");
   EXPECT_NE(npy.find("'descr': '<f4', 'fortran_order': False, 'shape': (3,32,32,)"), std::string::npos);

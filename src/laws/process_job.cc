@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -31,7 +32,7 @@ checkpoint: { every: 4, keep: 2 }
 resources: { threads: 2 }
 )";
 
-// Sentences of made-up words, no two documents alike.
+// Sentences of made-up words; all documents differ.
 std::string made_up_text() {
   constexpr const char* kWords[] = {"the",  "a",     "small", "river", "stone", "walks", "sees", "old",
                                     "tree", "under", "light", "quiet", "makes", "house", "bird"};
@@ -128,13 +129,43 @@ std::string Workshop::unplanned_work(const std::string& run, std::int64_t steps)
   hold("bytes moved", counted.moved.count(), record.plan->program.moved.count() * steps);
   hold("bytes sent", counted.sent.count(), record.plan->program.sent.count() * steps);
   hold("arena", last_of<MemoryMeasured>(record.all()).arena_high_water.count(), record.plan->memory.arena.count());
-  if (counted.flops.count() == 0) differences += "nothing was counted\n";
+  if (counted.flops.count() == 0 || counted.moved.count() == 0) differences += "nothing was counted\n";
+  if (record.plan->program.devices > 1 && counted.sent.count() == 0) differences += "nothing was sent\n";
   return differences;
+}
+
+std::vector<Turn> Workshop::turns(const std::string& run) const {
+  std::vector<Turn> turns;
+  for (const Event& event : events(run)) {
+    if (const auto* opened = std::get_if<Opened>(&event.body)) turns.push_back({opened->from_step, {}});
+    const auto* step = std::get_if<StepEnded>(&event.body);
+    if (step != nullptr && !turns.empty() && !turns.back().first) turns.back().first = step->step;
+  }
+  return turns;
+}
+
+std::int64_t Workshop::newest_saved(const std::string& run) const {
+  std::int64_t newest = 0;
+  std::error_code absent;
+  for (const auto& entry : std::filesystem::directory_iterator(path(run + "/checkpoints/manifests"), absent)) {
+    const std::filesystem::path& manifest = entry.path();
+    if (manifest.extension() == ".json") newest = std::max<std::int64_t>(newest, std::stoll(manifest.stem().string()));
+  }
+  return newest;
+}
+
+std::string Workshop::not_resumed(const std::string& run, std::int64_t saved) const {
+  const std::vector<Turn> all = turns(run);
+  if (all.empty()) return "no process opened it";
+  const Turn& last = all.back();
+  if (last.from_step != saved) return fmt::format("began from step {}, not from {}", last.from_step, saved);
+  if (last.first && *last.first != saved + 1) return fmt::format("step {} after that of step {}", *last.first, saved);
+  return "";
 }
 
 std::string Workshop::state_hash(const std::string& run, std::int64_t step) const {
   const std::unique_ptr<Store> store = open_posix_store(path(run)).value();
-  return checkpoint::state_hash(checkpoint::open_step({store.get(), "checkpoints"}, step).value()).value();
+  return checkpoint::state_hash(checkpoint::open_step({objects_in(*store), "checkpoints"}, step).value()).value();
 }
 
 }  // namespace systole::laws

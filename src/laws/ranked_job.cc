@@ -18,7 +18,7 @@ std::string read(const std::filesystem::path& path) {
   return text.str();
 }
 
-// Memory that has a name.
+// Named shared memory.
 std::set<std::string> named_memory() {
   std::set<std::string> names;
   std::error_code ignored;

@@ -1,5 +1,5 @@
-// Seconds from the kill of a rank to the next step that ended, each part named, for 2, 4 and 8 ranks of a small model:
-// medians of five kills each. What the agent itself says (Recovered).
+// Recovery time: from the kill of a rank to the end of the next step, split into named parts, for 2, 4 and 8 ranks of a
+// small model: medians of five kills each. As reported by the agent (Recovered).
 
 #include <algorithm>
 #include <csignal>

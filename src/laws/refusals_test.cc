@@ -1,5 +1,5 @@
-// refusals-have-reasons: whatever a user gets wrong, the answer names it and says what to do, with the exit code of its
-// kind, and nothing is left behind.
+// refusals-have-reasons: every user error is named in the answer, with a remedy and the exit code of its kind, and
+// nothing is left behind.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace systole::laws {
 namespace {
 
 struct Wrong {
-  const char* set;  // over the workload
+  const char* set;  // override of the workload
   int exit;
   const char* named;  // in the message
 };

@@ -1,7 +1,6 @@
-// resume-is-exact: a run that is killed at seeded moments, three times each, ends with the very bits of one that was
-// not.
+// resume-is-exact: a run that is killed three times at seeded moments ends with exactly the bits of an undisturbed one.
 //
-// SYSTOLE_TEST_LONG=1 hits every phase ten times; SYSTOLE_TEST_SEED=n begins at another seed.
+// SYSTOLE_TEST_LONG=1 hits every phase ten times; SYSTOLE_TEST_SEED=n sets the first seed.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +20,7 @@ constexpr const char* kPhases[] = {"read", "compute", "update", "snapshot", "wri
 
 struct KilledRun {
   std::string state;
-  std::vector<std::string> losses;  // a line a step, numbers as bits
+  std::vector<std::string> losses;  // a line per step, numbers as bits
 };
 
 KilledRun result_of(const Workshop& shop, const std::string& run) {
@@ -41,7 +40,7 @@ void expect_same(const KilledRun& killed, const KilledRun& whole) {
   EXPECT_EQ(killed.losses, whole.losses);
 }
 
-// A run that may have been killed before it had begun begins again.
+// If the run was killed before it had begun, it begins again.
 std::vector<std::string> words_of(const Workshop& shop, const std::string& run, const std::string& inject) {
   std::vector<std::string> words = {"run", "job.yaml", "--folder", run};
   if (std::filesystem::exists(shop.path(run + "/plan.json")) &&
@@ -51,13 +50,17 @@ std::vector<std::string> words_of(const Workshop& shop, const std::string& run, 
   return words;
 }
 
-void go_on_to_the_end(const Workshop& shop, const std::string& run) {
+// Checks that it went on from the newest checkpoint, whose step is put into `saved`; 0: there was none.
+void go_on_to_the_end(const Workshop& shop, const std::string& run, std::int64_t& saved) {
+  saved = shop.newest_saved(run);
   const Captured done = shop.systole(words_of(shop, run, ""));
   ASSERT_EQ(done.exit.code, 0) << done.err;
+  EXPECT_EQ(shop.not_resumed(run, saved), "");
 }
 
 KilledRun uninterrupted(const Workshop& shop) {
-  go_on_to_the_end(shop, "whole");
+  std::int64_t saved = 0;
+  go_on_to_the_end(shop, "whole", saved);
   KilledRun result = result_of(shop, "whole");
   EXPECT_EQ(result.losses.size(), static_cast<std::size_t>(kSteps));
   return result;
@@ -79,14 +82,14 @@ TEST(ResumeIsExact, killed_in_every_phase) {
   for (int i = 0; i < each; ++i) plan.insert(plan.end(), std::begin(kPhases), std::end(kPhases));
   std::shuffle(plan.begin(), plan.end(), random);
   std::map<std::string, int> hit;
-  int run = 0;
+  int run = 0, resumed = 0;
   while (!plan.empty()) {
     const std::string folder = fmt::format("killed-{}", ++run);
     std::string story;
     for (int kill = 0; kill < 3 && !plan.empty(); ++kill) {
       const std::string phase = plan.back();
       plan.pop_back();
-      // Four saves at most are asked for, and sixteen steps: three kills fit into a run.
+      // At most four saves are requested, and sixteen steps, so three kills fit into a run.
       const bool of_saves = phase != "read" && phase != "compute" && phase != "update";
       const std::string at = fmt::format("kill={}@{}", phase, 1 + random() % (of_saves ? 3 : 12));
       story += at + " ";
@@ -95,16 +98,19 @@ TEST(ResumeIsExact, killed_in_every_phase) {
       ++hit[phase];
     }
     SCOPED_TRACE(fmt::format("SYSTOLE_TEST_SEED={} {}", test_seed(), story));
-    go_on_to_the_end(shop, folder);
+    std::int64_t saved = 0;
+    go_on_to_the_end(shop, folder, saved);
+    resumed += saved > 0 ? 1 : 0;
     expect_same(result_of(shop, folder), whole);
     std::filesystem::remove_all(shop.path(folder));
   }
+  EXPECT_GT(resumed, 0) << "a run that was killed in a sweep has a checkpoint";
   std::string histogram;
   for (const char* phase : kPhases) {
     EXPECT_GE(hit[phase], each) << phase;
     histogram += fmt::format(" {} {}", phase, hit[phase]);
   }
-  note(fmt::format("seed {}: killed in{}; {} runs, {}", test_seed(), histogram, run,
+  note(fmt::format("seed {}: killed in{}; {} runs, {} from a checkpoint, {}", test_seed(), histogram, run, resumed,
                    HasFailure() ? "not the same" : "every bit the same"));
 }
 
@@ -112,13 +118,13 @@ TEST(ResumeIsExact, killed_at_any_moment) {
   const int runs = is_long() ? 30 : 2;
   const Workshop shop;
   const KilledRun whole = uninterrupted(shop);
-  // A whole run, its steps drawn out so that most kills come between the first and the last of them.
+  // A whole run with slowed steps, so that most kills hit between the first and the last.
   const char* slowly = "compute=5ms";
   const auto began = std::chrono::steady_clock::now();
   ASSERT_EQ(shop.systole({"run", "job.yaml", "--folder", "slow", "--inject", slowly}).exit.code, 0);
   const Seconds length(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
   std::mt19937_64 random(test_seed() + 1);
-  int killed = 0;
+  int killed = 0, resumed = 0;
   for (int run = 1; run <= runs; ++run) {
     const std::string folder = fmt::format("killed-{}", run);
     std::string story;
@@ -133,13 +139,15 @@ TEST(ResumeIsExact, killed_at_any_moment) {
       killed += process.wait().signal == SIGKILL ? 1 : 0;
     }
     SCOPED_TRACE(fmt::format("SYSTOLE_TEST_SEED={} killed after {}", test_seed(), story));
-    go_on_to_the_end(shop, folder);
+    std::int64_t saved = 0;
+    go_on_to_the_end(shop, folder, saved);
+    resumed += saved > 0 ? 1 : 0;
     expect_same(result_of(shop, folder), whole);
     std::filesystem::remove_all(shop.path(folder));
   }
   EXPECT_GE(killed, runs) << "too few kills came before the end";
-  note(fmt::format("seed {}: {} kills at any moment in {} runs, {}", test_seed(), killed, runs,
-                   HasFailure() ? "not the same" : "every bit the same"));
+  note(fmt::format("seed {}: {} kills at any moment in {} runs, {} from a checkpoint, {}", test_seed(), killed, runs,
+                   resumed, HasFailure() ? "not the same" : "every bit the same"));
 }
 
 }  // namespace

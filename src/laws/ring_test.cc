@@ -1,13 +1,13 @@
-// sharded-is-unsharded and plan-is-run of rows cut along their tokens whose keys go round (ops/attention_zigzag.h): a
-// step is that of one device, in f64 to 1e-12; as many bytes are sent as where keys are gathered; a permute runs beside
-// the attention of its step; and what a device holds does not grow with the axis. SYSTOLE_TEST_LONG=1 tries each mesh
+// sharded-is-unsharded and plan-is-run for ring attention (rows sharded along tokens, ops/attention_zigzag.h): a step
+// equals that of one device, in f64 to 1e-12; it sends as many bytes as gathering keys does; a permute overlaps with
+// the attention of its step; and a device's memory does not grow with the axis. SYSTOLE_TEST_LONG=1 tries each mesh
 // with each family, otherwise with one.
 
 #include <gtest/gtest.h>
 
-#include "describe/graph/collectives_of.h"
-#include "describe/graph/overlap.h"
-#include "describe/graph/passes/rewrite.h"
+#include "describe/ir/rewrite.h"
+#include "describe/program/collectives_of.h"
+#include "describe/program/overlap.h"
 #include "execute/backends/reference/reference.h"
 #include "laws/tiny_laws.h"
 #include "laws/tiny_mesh.h"
@@ -17,19 +17,19 @@ namespace {
 
 using Stored = ShardingStrategy::Stored;
 
-constexpr std::int64_t kTokens = 24;  // of a row: 2n divides it for n of 2, 3 and 4
+constexpr std::int64_t kTokens = 24;  // per row: divisible by 2n for n of 2, 3 and 4
 
-DecoderConfig long_rows(DecoderConfig config, std::int64_t tokens = kTokens) {
+DecoderSpec long_rows(DecoderSpec config, std::int64_t tokens = kTokens) {
   config = divisible(config);
   config.context = tokens;
   config.dropout = 0;
   return config;
 }
 
-DecoderConfig latent_heads() {
-  DecoderConfig config = long_rows(tiny_llama());
+DecoderSpec latent_heads() {
+  DecoderSpec config = long_rows(tiny_llama());
   config.kv_heads = 0;
-  config.latent = {.q_rank = 7, .kv_rank = 5, .nope = 4, .rope = 2, .value = 3};
+  config.mla = {.q_rank = 7, .kv_rank = 5, .nope = 4, .rope = 2, .value = 3};
   return config;
 }
 
@@ -76,7 +76,7 @@ TEST(RingAttention, is_unsharded) {
                                 {"model=3 context=2", 1},
                                 {"data=2 context=2 model=2", 1}};
   const Batch batch = language_batch(4, 12, 9, kTokens);
-  const DecoderConfig families[] = {long_rows(tiny_gpt()), long_rows(tiny_llama()), latent_heads()};
+  const DecoderSpec families[] = {long_rows(tiny_gpt()), long_rows(tiny_llama()), latent_heads()};
   for (std::size_t f = 0; f < std::size(families); ++f) {
     const auto model = make_decoder(families[f]);
     for (std::size_t c = 0; c < cases.size(); ++c) {
@@ -94,8 +94,8 @@ Program program_on(std::int64_t parts, std::int64_t tokens, ContextKeys keys, co
                           make_reference_device()->target(), nullptr);
 }
 
-// In a gather's stead n - 1 permutes of a part, and in a scatter's as many of a sum: in the statistics' type, which for
-// f64 is that of the keys.
+// A gather becomes n - 1 permutes of a shard, and a scatter as many of a partial sum, in the statistics' type; for f64
+// that is the keys' type.
 TEST(RingAttention, sends_as_many_bytes_as_gathering) {
   for (const std::int64_t parts : {2, 3, 4}) {
     const Program ring = program_on(parts, kTokens, ContextKeys::ring, exact_strategy()),
@@ -109,9 +109,9 @@ TEST(RingAttention, sends_as_many_bytes_as_gathering) {
   }
 }
 
-// f32 sums beside bf16 keys: of each layer (n - 1)(k + v + segments) and (n - 1)(dk + dv).
+// f32 sums with bf16 keys: per layer (n - 1)(k + v + segments) and (n - 1)(dk + dv).
 TEST(RingAttention, sums_travel_in_the_statistics_type) {
-  const DecoderConfig config = long_rows(tiny_llama());
+  const DecoderSpec config = long_rows(tiny_llama());
   for (const std::int64_t parts : {2, 3}) {
     const Program ring = program_on(parts, kTokens, ContextKeys::ring, bf16_strategy());
     const std::int64_t tokens = 4 * kTokens / parts, numbers = tokens * config.kv_heads * config.head;
@@ -154,7 +154,7 @@ TEST(RingAttention, each_permute_runs_beside_the_attention_of_its_step) {
   }
 }
 
-// With as many tokens on each device: of sixteen devices more some numbers that say who is met, but keys of none.
+// At a fixed number of tokens per device, 16 more devices add a few numbers that identify peers, but no keys.
 TEST(RingAttention, what_a_device_holds_does_not_grow_with_the_axis) {
   const auto grows = [](ContextKeys keys, const char* function) {
     const auto scratch = [&](std::int64_t parts) {
@@ -162,7 +162,7 @@ TEST(RingAttention, what_a_device_holds_does_not_grow_with_the_axis) {
     };
     return (scratch(24) - scratch(8)).count();
   };
-  const DecoderConfig config = long_rows(tiny_llama());
+  const DecoderSpec config = long_rows(tiny_llama());
   const std::int64_t keys = 4 * 16 * config.kv_heads * config.head * 4;
   for (const char* function : {"forward", "backward"}) {
     EXPECT_LT(grows(ContextKeys::ring, function), keys) << function;

@@ -1,5 +1,5 @@
-// `systole runs` in at most 100 ms of 10,000 runs that were submitted and are over, and of 10,000 runs of this machine,
-// with a warm page cache and with their index; as JSON in twice that.
+// `systole runs` takes at most 100 ms for 10,000 finished submitted runs and 10,000 runs of this machine, with a warm
+// page cache and their index; as JSON twice that.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kMost = 0.100;        // seconds
-constexpr double kMostOfJson = 0.200;  // 4 MB of text, out of a document of 180,000 values
+constexpr double kMostOfJson = 0.200;  // 4 MB of text, from a document of 180,000 values
 constexpr int kRuns = 10'000;
 
 class RunsMeasured : public ::testing::Test {
@@ -31,7 +31,7 @@ class RunsMeasured : public ::testing::Test {
     fs::create_directories(fs::path(shop_.path(leaf)).parent_path());
     std::ofstream(shop_.path(leaf)) << text;
   }
-  // A squeue that knows no job, and says that it was asked.
+  // A squeue that knows no job, and records its calls.
   void write_slurm() const {
     write("bin/squeue", "#!/bin/sh\n: >asked\n");
     fs::permissions(shop_.path("bin/squeue"), fs::perms(0755));
@@ -84,7 +84,7 @@ class RunsMeasured : public ::testing::Test {
     }
     EXPECT_FALSE(fs::exists(shop_.path("asked")));
     std::sort(seconds.begin(), seconds.end());
-    // A busy machine makes single ones slow, never fast: the lower quarter is the program's own.
+    // A busy machine makes single calls slow, never fast, so the lower quartile is the program's own time.
     const double lower = seconds[seconds.size() / 4];
     note(fmt::format("runs {} of {} {} runs: {:.1f} ms (fastest {:.1f}, median {:.1f}, slowest {:.1f} of {})", format,
                      kRuns, of, 1e3 * lower, 1e3 * seconds.front(), 1e3 * seconds[seconds.size() / 2],

@@ -1,5 +1,5 @@
-// sharded-is-unsharded: a step on any mesh, ranks that are threads, gives the loss, norm, moments and parameters of the
-// step on one device, in f64 to 1e-12; and what each rank computes, moves and sends is what its Program states, as
+// sharded-is-unsharded: a step on any mesh, with ranks as threads, gives the loss, norm, moments and parameters of the
+// step on one device, in f64 to 1e-12; and each rank computes, moves and sends exactly what its Program states, as
 // integers. SYSTOLE_TEST_LONG=1 tries each mesh with each family, otherwise with one.
 
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <set>
 
-#include "describe/graph/passes/rewrite.h"
-#include "describe/graph/text.h"
+#include "describe/ir/rewrite.h"
+#include "describe/ir/text.h"
 #include "execute/backends/reference/reference.h"
 #include "laws/tiny_laws.h"
 #include "laws/tiny_mesh.h"
@@ -24,10 +24,34 @@ struct Case {
   UpdateRule::Kind optimizer = UpdateRule::Kind::sgd;
 };
 
-// A gradient that is zero but for rounding (a key's bias: softmax does not see it) moves its parameter, under AdamW, by
-// the rate times rounding / eps = 1e-2 * 1e-16 / 1e-8.
+// A gradient that is zero except for rounding (a key's bias, to which softmax is invariant) changes its parameter,
+// under AdamW, by the rate times rounding / eps = 1e-2 * 1e-16 / 1e-8.
 double tolerance(const Case& c, const ProgramValue& value) {
   return c.optimizer == UpdateRule::Kind::adamw && value.residence == Residence::parameter ? 1e-10 : 1e-12;
+}
+
+std::int64_t flops_of(TinyJob& job) {
+  std::int64_t flops = 0;
+  for (const WorkCounters& counted : job.executor().counters()) flops += counted.flops + counted.skipped_flops;
+  return flops;
+}
+
+// Results are equal, too, if every device does everything. So: parameters lie in parts along the axes that shard dims
+// of the model, and all devices together compute less than twice what one computes alone, which is less than if an axis
+// of two or more devices were left out.
+void expect_in_parts(TinyMesh& mesh, TinyJob& one) {
+  const Program& program = mesh.program();
+  for (std::size_t a = 0; a < program.mesh.axes().size(); ++a) {
+    const std::string& axis = program.mesh.axes()[a].name;
+    if (axis != "model" && axis != "expert") continue;
+    std::int64_t in_parts = 0;
+    for (const ProgramValue& value : program.values)
+      in_parts += value.residence == Residence::parameter && value.cut && value.cut->layout.at[a] >= 0 ? 1 : 0;
+    EXPECT_GT(in_parts, 0) << "no parameter lies in parts along " << axis;
+  }
+  std::int64_t all = 0;
+  for (std::size_t rank = 0; rank < mesh.size(); ++rank) all += flops_of(mesh.job(rank));
+  EXPECT_LT(all, 2 * flops_of(one));
 }
 
 void expect_unsharded(const Model& model, const Batch& batch, std::int64_t rows, const Case& c, bool dropout) {
@@ -43,6 +67,7 @@ void expect_unsharded(const Model& model, const Batch& batch, std::int64_t rows,
                 [](std::int64_t) { return make_reference_device(); });
   const double worst =
       expect_step_of_one(mesh, one, batch, [&](const ProgramValue& value) { return tolerance(c, value); });
+  expect_in_parts(mesh, one);
   fmt::print("{:<6} {:<22} {:<11} {} microbatches, {:<6} worst {:.4f} of its tolerance\n", model.family(), c.mesh,
              name_of(c.stored), c.microbatches, c.optimizer == UpdateRule::Kind::adamw ? "adamw:" : "sgd:", worst);
 }
@@ -65,7 +90,7 @@ TEST(ShardedIsUnsharded, decoders_over_every_axis_and_stage) {
                                 {"fsdp=2 model=3", Stored::gradients, 2},
                                 {"data=2 fsdp=2 model=2", Stored::parameters, 1},
                                 {"data=2 fsdp=2 model=2", Stored::state, 1, UpdateRule::Kind::adamw}};
-  const DecoderConfig families[] = {divisible(tiny_gpt()), divisible(tiny_llama())};
+  const DecoderSpec families[] = {divisible(tiny_gpt()), divisible(tiny_llama())};
   for (std::size_t f = 0; f < std::size(families); ++f) {
     const auto model = make_decoder(families[f]);
     for (std::size_t c = 0; c < cases.size(); ++c) {
@@ -74,7 +99,7 @@ TEST(ShardedIsUnsharded, decoders_over_every_axis_and_stage) {
   }
 }
 
-// Experts lie apart along an axis that cuts rows for all the rest; some tokens find no place.
+// Experts are sharded along an axis that shards rows for everything else; some tokens are dropped.
 TEST(ShardedIsUnsharded, mixtures_over_their_axis) {
   using Stored = ShardingStrategy::Stored;
   const Batch batch = language_batch(12, 12, 9);
@@ -100,7 +125,7 @@ TEST(ShardedIsUnsharded, mixtures_over_their_axis) {
   }
 }
 
-// The same where only every second layer has experts.
+// The same with experts only in every second layer.
 TEST(ShardedIsUnsharded, experts_in_every_second_layer) {
   using Stored = ShardingStrategy::Stored;
   const Batch batch = language_batch(12, 12, 9);
@@ -108,10 +133,10 @@ TEST(ShardedIsUnsharded, experts_in_every_second_layer) {
                                 {"data=2 expert=3", Stored::parameters, 1},
                                 {"fsdp=2 expert=2", Stored::gradients, 3},
                                 {"expert=2 model=2", Stored::parameters, 2}};
-  DecoderConfig config = divisible_mixture();
+  DecoderSpec config = divisible_mixture();
   config.layers = 4;
-  config.experts.every = 2;
-  config.experts.dense_mlp = 12;
+  config.moe.every = 2;
+  config.moe.dense_mlp = 12;
   const auto model = make_decoder(config);
   for (std::size_t c = 0; c < cases.size(); ++c) {
     if (is_tried({c})) expect_unsharded(*model, batch, 12, cases[c], true);
@@ -142,7 +167,7 @@ NamedBits bits_after(const Model& model, const Batch& batch, Strategy strategy, 
       const Residence residence = program.values[v].residence;
       if (residence != Residence::parameter && residence != Residence::state && residence != Residence::output)
         continue;
-      if (program.values[v].name.starts_with("evaluate/")) continue;  // not of this schedule
+      if (program.values[v].name.starts_with("evaluate/")) continue;  // not in this schedule
       const std::span<std::byte> seen = mesh.job(rank).executor().view(static_cast<int>(v), 0);
       bits.push_back({fmt::format("{} of rank {}", program.values[v].name, rank), {seen.begin(), seen.end()}});
     }
@@ -159,7 +184,7 @@ NamedBits bits_after(const Model& model, const Batch& batch, Strategy strategy, 
   return bits;
 }
 
-// Collectives beside other work change when, not what.
+// Overlapped collectives change the timing, not the results.
 TEST(ShardedIsUnsharded, overlap_changes_no_bit) {
   using Stored = ShardingStrategy::Stored;
   const Batch batch = language_batch(12, 12, 9);
@@ -170,7 +195,7 @@ TEST(ShardedIsUnsharded, overlap_changes_no_bit) {
                                 {"data=2 fsdp=2", Stored::parameters, 3},
                                 {"fsdp=2 model=2", Stored::parameters, 1},
                                 {"data=2 fsdp=2 model=2", Stored::parameters, 1}};
-  DecoderConfig families[] = {divisible(tiny_gpt()), divisible(tiny_llama())};
+  DecoderSpec families[] = {divisible(tiny_gpt()), divisible(tiny_llama())};
   for (const bool bf16 : {false, true}) {
     for (std::size_t f = 0; f < std::size(families); ++f) {
       families[f].layers = 3;
@@ -193,7 +218,7 @@ TEST(ShardedIsUnsharded, overlap_changes_no_bit) {
   }
 }
 
-// Bytes of a function's collectives of sums that stand outside of its loops, and within.
+// Bytes of a function's reducing collectives outside of its loops, and within.
 std::pair<std::int64_t, std::int64_t> sums_sent(const Graph& graph, bool within = false) {
   std::pair<std::int64_t, std::int64_t> sent;
   for (const GraphNode& node : graph.nodes()) {
@@ -206,8 +231,8 @@ std::pair<std::int64_t, std::int64_t> sums_sent(const Graph& graph, bool within 
   return sent;
 }
 
-// Gradients that are sent in bf16 are cast and summed in the layer that makes them, as those in f32 are: a device never
-// has all layers' whole gradients, and half the bytes are sent. Each of up to 3 × 2 sums is rounded to 8 bits.
+// Gradients sent in bf16 are cast and reduced in the layer that computes them, like those in f32: a device never holds
+// the whole gradients of all layers, and half the bytes are sent. Each of up to 3 × 2 sums is rounded to 8 bits.
 TEST(ShardedIsUnsharded, gradients_in_bf16_are_summed_where_they_are_made) {
   const Batch batch = language_batch(12, 12, 9);
   const auto model = make_decoder(divisible(tiny_llama()));
@@ -223,7 +248,7 @@ TEST(ShardedIsUnsharded, gradients_in_bf16_are_summed_where_they_are_made) {
     for (const bool narrow : {false, true}) {
       Strategy strategy = f32_strategy();
       strategy.microbatches = microbatches;
-      strategy.optimizer.kind = UpdateRule::Kind::sgd;  // which moves by the gradient itself
+      strategy.optimizer.kind = UpdateRule::Kind::sgd;  // the update is the gradient itself
       if (narrow) strategy.precision.reduce = DType::bf16;
       TinyMesh mesh(*model, 12, strategy, Mesh::parse("fsdp=3").value(), false,
                     [](std::int64_t) { return make_reference_device(); });
@@ -243,6 +268,7 @@ TEST(ShardedIsUnsharded, gradients_in_bf16_are_summed_where_they_are_made) {
     for (const auto& [name, wide] : after[0]) {
       double moved = 0, apart = 0;
       for (std::int64_t i = 0; i < wide.size(); ++i) {
+        ASSERT_TRUE(std::isfinite(wide.at(i)) && std::isfinite(after[1].at(name).at(i))) << name;
         moved = std::max(moved, std::abs(wide.at(i) - before.at(name).at(i)));
         apart = std::max(apart, std::abs(wide.at(i) - after[1].at(name).at(i)));
       }
@@ -251,7 +277,7 @@ TEST(ShardedIsUnsharded, gradients_in_bf16_are_summed_where_they_are_made) {
   }
 }
 
-// What lets ranks of a TinyMesh share one: whoever makes it, it is the same.
+// Ranks of a TinyMesh may share one Program, because every rank builds the same.
 TEST(ShardedIsUnsharded, every_rank_makes_the_same_program) {
   const auto model = make_decoder(divisible(tiny_llama()));
   for (const bool joined : {false, true}) {
@@ -270,7 +296,7 @@ TEST(ShardedIsUnsharded, every_rank_makes_the_same_program) {
 }
 
 TEST(ShardedIsUnsharded, a_regression_by_gradients_with_momentum) {
-  MlpConfig config = tiny_mlp();
+  MlpSpec config = tiny_mlp();
   const auto model = make_mlp(config);
   const Batch batch = regression_batch(12, 7, 3, 1);
   for (const char* mesh : {"data=4", "fsdp=4", "data=2 fsdp=2"})

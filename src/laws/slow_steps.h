@@ -1,5 +1,5 @@
 #pragma once
-// Runs on clusters whose length a test can count on.
+// Runs on clusters with a predictable duration.
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 namespace systole {
 
-// The line of shell that makes job.yaml one of so many steps that compute, rather than wait for each other: such a step
+// A line of shell that makes job.yaml a run of so many steps that compute rather than wait for each other: such a step
 // takes about as long on a busy machine as on an idle one.
 inline std::string slow_steps(int steps) {
   return fmt::format(

@@ -1,32 +1,31 @@
 #pragma once
-// A real Slurm on loopback for a suite of tests, and what they do on it (tools/slurm).
+// A real Slurm on loopback for a test suite, and helpers to use it (tools/slurm).
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iostream>
 #include <string>
-#include <thread>
 
+#include "ground/base/testing/files.h"
 #include "ground/base/testing/places.h"
+#include "ground/base/testing/waits.h"
 #include "ground/process/capture.h"
 
 namespace systole {
 
 inline constexpr const char* kSystole = SYSTOLE_BINARY_DIR "/src/operate/cli/systole";
 inline constexpr const char* kTool = SYSTOLE_SOURCE_DIR "/tools/slurm";
-// On four nodes of one rank each; exact, so that what was interrupted can be held to what was not.
+// On four nodes of one rank each; exact, to compare interrupted with undisturbed runs.
 inline constexpr const char* kJob =
     "systole: 1\nname: line\nmodel: { family: mlp, inputs: 64, hidden: [], outputs: 10, loss: squared_error }\n"
     "data: { kind: linear, rows: 60000, held_out_rows: 100, noise: 0.1 }\n"
     "train: { batch: 32, steps: 1200, exact: true, optimizer: { kind: sgd, rate: 0.01 } }\n"
     "checkpoint: { every: 100 }\nmesh: { data: 4 }\n"
     "resources: { nodes: 4, threads: 1, longest: 10min }\nranks: { notice: 8s }\n";
-// The same on one.
+// The same on one node.
 inline constexpr const char* kSmall =
     "systole: 1\nname: small\nmodel: { family: mlp, inputs: 8, hidden: [], outputs: 2, loss: squared_error }\n"
     "data: { kind: linear, rows: 64, held_out_rows: 0, noise: 0.1 }\n"
@@ -34,11 +33,6 @@ inline constexpr const char* kSmall =
     "resources: { threads: 1, longest: 5min }\n";
 
 inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-inline std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 class Slurm : public testing::Test {
  protected:
@@ -70,12 +64,12 @@ class Slurm : public testing::Test {
   }
 
   void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
-  // A job that is there until it is stopped.
+  // A job that runs until it is stopped.
   void write_endless_job() const {
     const std::string job = kJob;
     write("job.yaml", std::string(job).replace(job.find("steps: 1200"), 11, "steps: 1000000"));
   }
-  // A line of shell, to which this cluster's Slurm answers.
+  // A line of shell that uses this cluster's Slurm.
   Captured run(const std::string& line) const {
     return words({"/bin/bash", "-c", ". " + (*cluster_ / "slurm/env").string() + "; " + line}, folder_);
   }
@@ -96,14 +90,6 @@ class Slurm : public testing::Test {
     const std::size_t at = shown.find("JobState=");
     return at == shown.npos ? "" : shown.substr(at + 9, shown.find(' ', at) - at - 9);
   }
-  bool waits(const std::function<bool()>& until, double seconds = 60) const {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    while (!until()) {
-      if (std::chrono::steady_clock::now() > end) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    return true;
-  }
   bool reaches(const std::string& job, const std::string& wanted, double seconds = 60) const {
     return waits([&] { return state(job) == wanted; }, seconds);
   }
@@ -111,8 +97,8 @@ class Slurm : public testing::Test {
   bool logs(const std::string& job, const std::string& part) const {
     return waits([&] { return has(log(job), part); });
   }
-  // The same run on this machine, without Slurm, which nothing interrupts: what it must come to. In one process: exact
-  // training is the same on any number of them.
+  // The expected result: the same run on this machine, without Slurm or interruptions. In one process, since exact
+  // training does not depend on their number.
   void expect_as_undisturbed(const std::string& run_folder) const {
     const Captured here = run(
         "\"$SYSTOLE\" run job.yaml --set 'mesh={data: 1}' --set resources.nodes=1 --folder undisturbed >here.log 2>&1");

@@ -1,4 +1,4 @@
-// From submit to ranks that run, measured on a real Slurm: what is ours of it.
+// Our part of the time from submit to running ranks, measured on a real Slurm.
 #include "laws/slurm_cluster.h"
 
 namespace systole {

@@ -15,7 +15,7 @@ namespace {
 
 class SlurmSubmit : public Slurm {
  protected:
-  // systole in this test's folder; its exit code is `code`.
+  // Runs systole in this test's folder; expects exit code `code`.
   std::string systole(const std::string& words, int code = 0) const {
     const Captured ran = run("\"$SYSTOLE\" " + words);
     EXPECT_EQ(ran.exit.code, code) << words << "\n" << ran.out << ran.err;
@@ -26,7 +26,7 @@ class SlurmSubmit : public Slurm {
     EXPECT_TRUE(ran.exit.ok()) << words << "\n" << ran.out << ran.err;
     return parse_json(ran.out, "stdout").value();
   }
-  // What `runs` says of one that was submitted.
+  // A field of a submitted run in the output of `runs`.
   std::string told(const std::string& run_name, const char* what = "state") const {
     const Node document = json("runs");
     for (const Node& node : document.find("submitted")->items())
@@ -40,7 +40,7 @@ class SlurmSubmit : public Slurm {
   bool writes(const std::string& run_name, const std::string& part) const {
     return waits([&] { return has(output(run_name), part); });
   }
-  // What Slurm knows of this test's folder.
+  // Slurm's jobs of this test's folder.
   std::string jobs() const { return run("squeue -h -t all -o '%j %T %Z' | sed -n \"s|^\\(.*\\) $PWD$|\\1|p\"").out; }
 };
 
@@ -48,12 +48,12 @@ TEST_F(SlurmSubmit, is_followed_to_its_end_and_its_results_are_brought_home) {
   EXPECT_TRUE(has(systole("submit job.yaml --on slurm"), "line: submitted as slurm job "));
   const std::string followed = systole("logs -f line");
   EXPECT_TRUE(has(followed, "finished at step 1200")) << followed;
-  EXPECT_TRUE(has(followed, "[done as slurm job ")) << followed;
-  EXPECT_EQ(told("line"), "done");
+  EXPECT_TRUE(has(followed, "[finished as slurm job ")) << followed;
+  EXPECT_EQ(told("line"), "finished");
   EXPECT_TRUE(has(systole("results line --out home"), "home: checkpoint of step 1200, verified"));
   expect_as_undisturbed("home");
   EXPECT_NE(told("line", "node_seconds"), "0");
-  EXPECT_TRUE(has(systole("submit job.yaml --on slurm", 1), "the run 'line' is done"));
+  EXPECT_TRUE(has(systole("submit job.yaml --on slurm", 1), "the run 'line' has finished"));
   EXPECT_TRUE(has(systole("runs --verify-audit"), "each holds"));
 }
 
@@ -72,18 +72,18 @@ TEST_F(SlurmSubmit, a_stopped_run_saves_and_resumes_to_the_same_bytes) {
   EXPECT_TRUE(has(output("line"), "stopped with its state saved")) << output("line");
   EXPECT_TRUE(has(systole("submit job.yaml --on slurm", 1), "systole resume line"));
   EXPECT_TRUE(has(systole("resume line"), "submitted again as slurm job"));
-  ASSERT_TRUE(becomes("line", "done")) << output("line");
+  ASSERT_TRUE(becomes("line", "finished")) << output("line");
   EXPECT_TRUE(has(output("line"), "finished at step 300"));
   expect_as_undisturbed("runs/line");
 }
 
-// A dollar a second.
+// A dollar per second.
 TEST_F(SlurmSubmit, at_its_budget_a_run_saves_and_stops_and_goes_on_with_more_to_the_same_bytes) {
   run(slow_steps(700));
   EXPECT_TRUE(has(systole("submit job.yaml --on slurm --set objective.budget=8", 2), "nobody knows what an hour of"));
   EXPECT_EQ(jobs(), "");
   systole("submit job.yaml --on slurm --set resources.price=900 --set objective.budget=8");
-  ASSERT_TRUE(becomes("line", "stopped")) << output("line");
+  ASSERT_TRUE(becomes("line", "budget_used")) << output("line");
   EXPECT_TRUE(has(output("line"), "its budget is used: stopped with its state saved")) << output("line");
   EXPECT_TRUE(has(told("line", "reason"), "its budget is used")) << told("line", "reason");
   const double cost = std::stod(told("line", "dollars"));
@@ -96,7 +96,7 @@ TEST_F(SlurmSubmit, at_its_budget_a_run_saves_and_stops_and_goes_on_with_more_to
   EXPECT_TRUE(has(systole("resume line", 2), "its budget is $8.00"));
   EXPECT_TRUE(has(systole("resume line --set train.steps=9000", 3), "objective.budget=DOLLARS"));
   EXPECT_TRUE(has(systole("resume line --set objective.budget=1000"), "submitted again as slurm job"));
-  ASSERT_TRUE(becomes("line", "done")) << output("line");
+  ASSERT_TRUE(becomes("line", "finished")) << output("line");
   EXPECT_GT(std::stod(told("line", "dollars")), cost) << "of all its jobs";
   expect_as_undisturbed("runs/line");
 }
@@ -108,7 +108,7 @@ TEST_F(SlurmSubmit, a_preempted_run_says_so_and_goes_on) {
   write("urgent.sh", "#!/bin/sh\nsleep 1\n");
   ASSERT_EQ(run("sbatch -p urgent -N4 --exclusive urgent.sh").exit.code, 0);
   EXPECT_TRUE(becomes("line", "preempted")) << told("line");
-  ASSERT_TRUE(becomes("line", "done")) << output("line");
+  ASSERT_TRUE(becomes("line", "finished")) << output("line");
   expect_as_undisturbed("runs/line");
 }
 
@@ -119,7 +119,7 @@ TEST_F(SlurmSubmit, submitted_twice_at_once_it_is_one_job) {
   systole("stop --now line");
 }
 
-// A stand-in for sbatch that hands it on to the real one and then kills what `when` says.
+// A stand-in for sbatch that calls the real one and then kills what `when` names.
 TEST_F(SlurmSubmit, a_controller_that_dies_as_it_takes_a_run_is_not_given_it_again) {
   const std::string real = run("command -v sbatch").out;
   write("sbatch",
@@ -137,9 +137,9 @@ TEST_F(SlurmSubmit, a_controller_that_dies_as_it_takes_a_run_is_not_given_it_aga
   EXPECT_EQ(away.exit.code, 0) << "what is known here is told";
   EXPECT_TRUE(has(away.err, "cannot ask Slurm's controller")) << away.err;
   ASSERT_EQ(tool("controller", "start").exit.code, 0);
-  // Found, or sent: a controller that is killed may have kept nothing of it.
+  // Found, or sent again: a killed controller may have lost it.
   systole("submit job.yaml --on slurm --run lost");
-  ASSERT_TRUE(becomes("lost", "done")) << output("lost");
+  ASSERT_TRUE(becomes("lost", "finished")) << output("lost");
   EXPECT_EQ(jobs(), "lost COMPLETED\n");
 }
 
@@ -153,7 +153,7 @@ TEST_F(SlurmSubmit, killed_at_any_point_it_comes_to_one_job) {
     systole(fmt::format("submit small.yaml --on slurm --run {}", name), 0);
   }
   for (const int i : points)
-    ASSERT_TRUE(becomes(fmt::format("small-{}", i), "done")) << i << told(fmt::format("small-{}", i));
+    ASSERT_TRUE(becomes(fmt::format("small-{}", i), "finished")) << i << told(fmt::format("small-{}", i));
   std::istringstream all(jobs());
   std::multiset<std::string> names;
   for (std::string line; std::getline(all, line);)
@@ -196,7 +196,7 @@ TEST_F(SlurmSubmit, what_slurm_refuses_is_said_in_its_words_and_leaves_nothing) 
   EXPECT_EQ(told("line"), "none");
 }
 
-// A file system of its own, as small as it says, under this test's folder.
+// A small file system under this test's folder, of the given size.
 class SmallDisk {
  public:
   SmallDisk(std::filesystem::path place, const std::string& size) : place_(std::move(place)) {
@@ -248,7 +248,7 @@ TEST_F(SlurmSubmit, another_machine_that_sees_the_folder_goes_on_with_it) {
   write_endless_job();
   systole("submit job.yaml --on slurm");
   ASSERT_TRUE(writes("line", "step 100 ")) << output("line");
-  // Nothing but the folder is kept by whoever submitted it.
+  // The submitter leaves only the folder.
   EXPECT_TRUE(has(
       run("cd / && cd " + folder_.string() + " && env -i PATH=$PATH SLURM_CONF=$SLURM_CONF \"$SYSTOLE\" stop line").out,
       "stopped"));

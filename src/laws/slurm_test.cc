@@ -1,4 +1,4 @@
-// What is rendered for Slurm, on a real one: tools/slurm brings a controller and four nodes up on loopback.
+// Rendered Slurm files on a real Slurm: tools/slurm starts a controller and four nodes on loopback.
 #include "laws/slow_steps.h"
 #include "laws/slurm_cluster.h"
 
@@ -16,7 +16,7 @@ TEST_F(Slurm, four_nodes_train_what_one_machine_does) {
   ASSERT_TRUE(reaches(job, "COMPLETED")) << log(job);
   EXPECT_TRUE(has(log(job), "finished at step 1200")) << log(job);
   const std::string said = log(job);
-  int joined = 0;  // beside the one that leads
+  int joined = 0;  // besides the leader
   for (std::size_t at = said.find(" joined with room"); at != said.npos; at = said.find(" joined with room", at + 1))
     ++joined;
   EXPECT_EQ(joined, 3) << said;

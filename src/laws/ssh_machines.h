@@ -1,20 +1,19 @@
 #pragma once
-// Two plain machines for a test: a real sshd on loopback each, with a home of its own, under two names.
+// Two plain machines for a test: a real sshd on loopback each, with its own home folder, under two names.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iostream>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "ground/base/document.h"
+#include "ground/base/testing/files.h"
 #include "ground/base/testing/places.h"
+#include "ground/base/testing/waits.h"
 #include "ground/net/socket.h"
 #include "ground/process/capture.h"
 
@@ -23,7 +22,7 @@ namespace systole {
 class SshMachines : public testing::Test {
  protected:
   static constexpr const char* kSystole = SYSTOLE_BINARY_DIR "/src/operate/cli/systole";
-  // One rank on each machine; exact, so that what was interrupted can be held to what was not.
+  // One rank on each machine; exact, to compare interrupted with undisturbed runs.
   static constexpr const char* kJob =
       "systole: 1\nname: line\nmodel: { family: mlp, inputs: 64, hidden: [], outputs: 10, loss: squared_error }\n"
       "data: { kind: linear, rows: 60000, held_out_rows: 100, noise: 0.1 }\n"
@@ -84,7 +83,7 @@ class SshMachines : public testing::Test {
     if (machine.sshd) machine.sshd->stop(Seconds(5.0));
     machine.sshd.reset();
   }
-  // Everything that a run of ours started there, as when it loses its power; sessions of sshd are its children.
+  // Kills everything that our runs started there, like a power loss; sessions of sshd are its children.
   void kill_all(const Machine& machine) const {
     run(
         fmt::format("for pid in {}/.systole/runs/*/*/pid; do [ -e \"$pid\" ] && pkill -KILL -s \"$(cut -d' ' -f1 "
@@ -93,15 +92,11 @@ class SshMachines : public testing::Test {
   }
 
   void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
-  std::string text_of(const std::filesystem::path& path) const {
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
   std::string hosts() const {
     return fmt::format("ssh: {{ hosts: ['{}:{}', '{}:{}'] }}\nfolder: {}/shared\n", first_.name, first_.port,
                        second_.name, second_.port, folder_.string());
   }
-  // A job that is there until it is stopped.
+  // A job that runs until it is stopped.
   void write_endless_job() const {
     const std::string job = kJob;
     write("job.yaml", std::string(job).replace(job.find("steps: 3000"), 11, "steps: 1000000") + hosts());
@@ -121,13 +116,13 @@ class SshMachines : public testing::Test {
     options.timeout = Seconds(180.0);
     return run_captured(line(text), options).value();
   }
-  // systole in this test's folder; its exit code is `code`.
+  // Runs systole in this test's folder; expects exit code `code`.
   std::string systole(const std::string& words, int code = 0) const {
     const Captured ran = run("\"$SYSTOLE\" " + words);
     EXPECT_EQ(ran.exit.code, code) << words << "\n" << ran.out << ran.err;
     return ran.out + ran.err;
   }
-  // What `runs` says of one that was submitted.
+  // A field of a submitted run in the output of `runs`.
   std::string told(const std::string& run_name, const char* what = "state") const {
     const Captured ran = run("\"$SYSTOLE\" --json runs");
     EXPECT_TRUE(ran.exit.ok()) << ran.out << ran.err;
@@ -136,14 +131,6 @@ class SshMachines : public testing::Test {
       if (node.find("run")->text() == run_name) return node.find(what)->text();
     return "none";
   }
-  bool waits(const std::function<bool()>& until, double seconds = 60) const {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    while (!until()) {
-      if (std::chrono::steady_clock::now() > end) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    return true;
-  }
   bool becomes(const std::string& run_name, const std::string& wanted, double seconds = 90) const {
     return waits([&] { return told(run_name) == wanted; }, seconds);
   }
@@ -151,8 +138,8 @@ class SshMachines : public testing::Test {
   bool writes(const std::string& run_name, const std::string& part) const {
     return waits([&] { return output(run_name).find(part) != std::string::npos; });
   }
-  // The same run on this machine alone, in one process, as exact training is the same on any number: what it must come
-  // to.
+  // The expected result: the same run on this machine alone, in one process, since exact training does not depend on
+  // their number.
   void expect_as_undisturbed(const std::string& run_folder) const {
     const Captured here = run("\"$SYSTOLE\" run job.yaml --set 'mesh={data: 1}' --folder undisturbed >here.log 2>&1");
     ASSERT_EQ(here.exit.code, 0) << text_of(folder_ / "here.log");

@@ -1,4 +1,4 @@
-// submit, runs, logs, stop, resume, exec and results on plain machines: what laws/slurm_submit_test.cc holds Slurm to.
+// submit, runs, logs, stop, resume, exec and results on plain machines: the same law as laws/slurm_submit_test.cc.
 #include <set>
 #include <sstream>
 
@@ -18,12 +18,12 @@ TEST_F(SshSubmit, is_followed_to_its_end_and_its_results_are_brought_home) {
   EXPECT_TRUE(has(systole("submit job.yaml --on ssh"), "line: submitted as ssh job "));
   const std::string followed = systole("logs -f line");
   EXPECT_TRUE(has(followed, "finished at step 3000")) << followed;
-  EXPECT_TRUE(has(followed, "[done as ssh job ")) << followed;
-  EXPECT_EQ(told("line"), "done");
+  EXPECT_TRUE(has(followed, "[finished as ssh job ")) << followed;
+  EXPECT_EQ(told("line"), "finished");
   EXPECT_TRUE(has(systole("results line --out home"), "home: checkpoint of step 3000, verified"));
   expect_as_undisturbed("home");
   EXPECT_NE(told("line", "node_seconds"), "0");
-  EXPECT_TRUE(has(systole("submit job.yaml --on ssh", 1), "the run 'line' is done"));
+  EXPECT_TRUE(has(systole("submit job.yaml --on ssh", 1), "the run 'line' has finished"));
   EXPECT_TRUE(has(systole("runs --verify-audit"), "each holds"));
   const std::string audit = "runs/.submitted/audit.jsonl";
   const std::pair<const char*, const char*> tampered[] = {{"2s/submitted/forgotten/", "changed"},
@@ -60,17 +60,17 @@ TEST_F(SshSubmit, a_stopped_run_saves_and_resumes_to_the_same_bytes) {
   EXPECT_TRUE(has(systole("submit job.yaml --on ssh", 1), "systole resume line"));
   EXPECT_TRUE(has(systole("resume line"), "submitted again as ssh job"));
   EXPECT_TRUE(has(systole("logs -f line"), "finished at step 300"));
-  EXPECT_EQ(told("line"), "done");
+  EXPECT_EQ(told("line"), "finished");
   expect_as_undisturbed("shared/line");
 }
 
-// A dollar a second, of both machines.
+// A dollar per second, for both machines.
 TEST_F(SshSubmit, at_its_budget_a_run_saves_and_stops_and_goes_on_with_more_to_the_same_bytes) {
   run(slow_steps(700));
   EXPECT_TRUE(has(systole("submit job.yaml --on ssh --set objective.budget=8", 2), "nobody knows what an hour of"));
   EXPECT_EQ(told("line"), "none");
   systole("submit job.yaml --on ssh --set resources.price=1800 --set objective.budget=8");
-  ASSERT_TRUE(becomes("line", "stopped")) << output("line");
+  ASSERT_TRUE(becomes("line", "budget_used")) << output("line");
   EXPECT_TRUE(has(told("line", "reason"), "its budget is used")) << told("line", "reason");
   EXPECT_EQ(processes("line"), "") << "no machine begins it again";
   const double cost = std::stod(told("line", "dollars"));
@@ -78,7 +78,7 @@ TEST_F(SshSubmit, at_its_budget_a_run_saves_and_stops_and_goes_on_with_more_to_t
   EXPECT_GE(cost, 3.0);
   EXPECT_TRUE(has(systole("resume line", 2), "its budget is $8.00"));
   EXPECT_TRUE(has(systole("resume line --set objective.budget=1000"), "submitted again as ssh job"));
-  ASSERT_TRUE(becomes("line", "done")) << output("line");
+  ASSERT_TRUE(becomes("line", "finished")) << output("line");
   EXPECT_GT(std::stod(told("line", "dollars")), cost);
   expect_as_undisturbed("shared/line");
 }
@@ -91,7 +91,7 @@ TEST_F(SshSubmit, submitted_twice_at_once_it_is_one_gang) {
     return run("pgrep -fc -- '--folder " + (folder_ / "shared/line").string() + " .*--node'").out;
   };
   EXPECT_TRUE(waits([&] { return agents() == "2\n"; }, 30)) << agents() << said;
-  // From another folder, where nothing is known of it, at the same time: a run of the same workload is taken over.
+  // At the same time from another folder, without its record: takes over a run of the same workload.
   const Captured other = run("mkdir other; cd other; \"$SYSTOLE\" submit ../job.yaml --on ssh");
   EXPECT_EQ(other.exit.code, 0) << other.err;
   EXPECT_TRUE(has(other.out, "had been submitted as ssh job")) << other.out;
@@ -108,8 +108,8 @@ TEST_F(SshSubmit, killed_at_any_point_it_comes_to_one_gang) {
     run(fmt::format("timeout -s KILL {} \"$SYSTOLE\" submit small.yaml --on ssh --run {} >/dev/null 2>&1",
                     0.05 + 0.12 * i, name));
     const Captured again = run(fmt::format("\"$SYSTOLE\" submit small.yaml --on ssh --run {}", name));
-    EXPECT_TRUE(again.exit.code == 0 || has(again.err, "is done")) << name << again.out << again.err;
-    ASSERT_TRUE(becomes(name, "done")) << name << told(name) << told(name, "reason") << output(name);
+    EXPECT_TRUE(again.exit.code == 0 || has(again.err, "has finished")) << name << again.out << again.err;
+    ASSERT_TRUE(becomes(name, "finished")) << name << told(name) << told(name, "reason") << output(name);
     for (int rank = 0; rank < 2; ++rank)
       EXPECT_EQ(text_of(folder_ / fmt::format("shared/{}.{}", name, rank)), "ran\n") << name << " ran twice";
   }
@@ -146,10 +146,10 @@ TEST_F(SshSubmit, an_agent_that_is_killed_is_begun_again) {
   run(slow_steps(300));
   systole("submit job.yaml --on ssh");
   ASSERT_TRUE(writes("line", "step 50 ")) << output("line");
-  // The agent of the machine that leads, not what holds it.
+  // The leader's agent, not the script around it.
   ASSERT_EQ(run("pkill -KILL -f -- '--folder " + (folder_ / "shared/line").string() + " .*--node 127.0.0.1'").exit.code,
             0);
-  ASSERT_TRUE(becomes("line", "done")) << output("line");
+  ASSERT_TRUE(becomes("line", "finished")) << output("line");
   EXPECT_EQ(run("\"$SYSTOLE\" --json runs | grep -c '\"restarts\": *1'").out, "1\n") << systole("runs");
   expect_as_undisturbed("shared/line");
 }
@@ -175,7 +175,7 @@ TEST_F(SshSubmit, a_machine_that_dies_is_said_and_the_run_resumes_when_it_is_bac
   up(first_);
   up(second_);
   EXPECT_TRUE(has(systole("resume line"), "submitted again as ssh job"));
-  ASSERT_TRUE(becomes("line", "done")) << output("line");
+  ASSERT_TRUE(becomes("line", "finished")) << output("line");
   expect_as_undisturbed("shared/line");
 }
 

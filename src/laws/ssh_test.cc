@@ -1,16 +1,15 @@
-// What is rendered for plain machines, with a real sshd on loopback; its two names are two machines.
+// Rendered files for plain machines, with a real sshd on loopback; its two names are two machines.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <optional>
-#include <thread>
 
+#include "ground/base/testing/files.h"
 #include "ground/base/testing/places.h"
+#include "ground/base/testing/waits.h"
 #include "ground/net/socket.h"
 #include "ground/process/capture.h"
 #include "ground/process/spawn.h"
@@ -27,18 +26,6 @@ constexpr const char* kJob =
     "checkpoint: { every: 100 }\nmesh: { data: 2 }\nresources: { threads: 1 }\nranks: { notice: 8s }\n";
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-bool waits(const std::function<bool()>& until, double seconds = 60) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  while (!until()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return true;
-}
 
 class Ssh : public testing::Test {
  protected:
@@ -97,7 +84,7 @@ class Ssh : public testing::Test {
     ASSERT_EQ(made.exit.code, 0) << made.err;
   }
   void expect_as_undisturbed() const {
-    // In one process: exact training is the same on any number of them.
+    // In one process, since exact training does not depend on their number.
     ASSERT_EQ(run("\"$SYSTOLE\" run job.yaml --set 'mesh={data: 1}' --folder undisturbed").exit.code, 0);
     const Captured same = run("\"$SYSTOLE\" ckpt diff undisturbed runs/line");
     EXPECT_EQ(same.exit.code, 0) << same.out << same.err;

@@ -1,16 +1,15 @@
-// A plan in at most 50 ms with a warm page cache, where the tokens are made already; of the largest model on 16,384
-// devices the Program in 20 ms; of llama-70b the module for XLA in 50 ms; and a program that is small enough to copy to
-// any machine.
+// A plan takes at most 50 ms with a warm page cache and existing tokens; the Program of the largest model on 16,384
+// devices 20 ms; the XLA module of llama-70b 50 ms; and the program is small enough to copy to any machine.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
 
-#include "describe/graph/partition/joined.h"
+#include "describe/partition/fused_step.h"
 #include "describe/stablehlo/module.h"
 #include "execute/backends/reference/reference.h"
-#include "execute/train/job.h"
+#include "execute/train/training_job.h"
 #include "ground/base/testing/places.h"
 #include "laws/process_job.h"
 
@@ -39,7 +38,7 @@ class StartMeasured : public ::testing::Test {
       seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
     }
     std::sort(seconds.begin(), seconds.end());
-    // A busy machine makes single plans slow, never fast: the lower quarter is the program's own.
+    // A busy machine makes single plans slow, never fast, so the lower quartile is the program's own time.
     const double lower = seconds[seconds.size() / 4];
     note(fmt::format("plan of {}: {:.1f} ms (fastest {:.1f}, median {:.1f}, slowest {:.1f} of {})", example,
                      1e3 * lower, 1e3 * seconds.front(), 1e3 * seconds[seconds.size() / 2], 1e3 * seconds.back(),
@@ -52,7 +51,7 @@ class StartMeasured : public ::testing::Test {
 TEST_F(StartMeasured, the_plan_of_the_quickstart) { expect_fast("quickstart.yaml"); }
 TEST_F(StartMeasured, the_plan_of_gpt2) { expect_fast("gpt2-124m.yaml"); }
 
-// From the model on: its graph, gradients, layouts, collectives, passes, the arena's plan and what verifies them.
+// From the model on: its graph, gradients, layouts, collectives, passes, the arena's plan and its verification.
 TEST_F(StartMeasured, the_program_of_llama_405b_for_16384_devices) {
   const Workload workload =
       read_workload(
@@ -78,7 +77,7 @@ TEST_F(StartMeasured, the_program_of_llama_405b_for_16384_devices) {
   EXPECT_LE(lower, kMostOfPartition);
 }
 
-// From the Program on: its step joined, planned and verified anew, and written as text.
+// From the Program on: its step fused, planned and verified again, and written as text.
 TEST_F(StartMeasured, the_module_of_llama_70b_for_256_devices) {
   const Workload workload =
       read_workload(
@@ -94,7 +93,7 @@ TEST_F(StartMeasured, the_module_of_llama_70b_for_256_devices) {
   std::size_t bytes = 0;
   for (int i = 0; i < 21; ++i) {
     const auto began = std::chrono::steady_clock::now();
-    const Program one = joined(*job.program);
+    const Program one = fused_step(*job.program);
     bytes = stablehlo::lower(one, one.function_named(kStepFunction)).text.size();
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
   }

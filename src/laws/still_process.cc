@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <thread>
+
+#include "ground/base/testing/files.h"
 
 namespace systole::laws {
 namespace {
@@ -33,12 +33,7 @@ struct FullPipe {
   }
 };
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// All its threads' time so far, and whether it sleeps: the fields behind the name in /proc/PID/stat.
+// The CPU time of all its threads, and whether it sleeps: the fields after the name in /proc/PID/stat.
 struct Stand {
   bool sleeps = false;
   std::string time;
@@ -59,7 +54,7 @@ Result<std::string> mapped_at_its_end(Command command) {
   command.out = ChildStream::to(out.ends[1]);
   command.err = ChildStream::null();
   Process child = TRY(Process::start(command));
-  constexpr int kStill = 20;  // looks, 20 ms apart, at which nothing of it has moved
+  constexpr int kStill = 20;  // checks, 20 ms apart, without progress
   Stand last;
   for (int still = 0; still < kStill;) {
     if (child.has_ended())

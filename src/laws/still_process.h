@@ -1,6 +1,6 @@
 #pragma once
-// A child stopped where it writes its result, to be looked at with all its work behind it: its stdout is a pipe that is
-// full already.
+// Holds a child when it writes its result, after all its work, to examine it: its stdout is a pipe that is already
+// full.
 
 #include <string>
 
@@ -8,8 +8,8 @@
 
 namespace systole::laws {
 
-// The paths that the child has mapped when it comes to write to stdout, a line each (/proc/PID/maps); then lets it end.
-// Errors: invalid when it ends before, or badly.
+// The paths that the child has mapped when it writes to stdout, one per line (/proc/PID/maps); then lets it end.
+// Errors: invalid if it ends before, or fails.
 Result<std::string> mapped_at_its_end(Command command);
 
 }  // namespace systole::laws

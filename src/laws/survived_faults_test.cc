@@ -1,5 +1,5 @@
-// What may befall ranks and their agent. Each ends in a run that goes on to the same bits, or in one clear sentence
-// with the rank's name; within a time, and with nothing left behind (RankedRuns::TearDown).
+// Faults of ranks and their agent. Each ends in a run that goes on to the same bits, or in one clear sentence with the
+// rank's name; within a time limit, and with nothing left behind (RankedRuns::TearDown).
 
 #include <sys/socket.h>
 
@@ -57,7 +57,7 @@ TEST_F(SurvivedFaults, kill_minus_nine_of_any_rank_or_the_agent_at_any_moment) {
   note(fmt::format("{} kills of a rank or the agent, within 3 s of the start: the same bits", trials));
 }
 
-// Shorter than the heartbeat it harms nothing; longer (the long form: 30 s) the rank is replaced.
+// A pause shorter than the heartbeat is harmless; after a longer one (the long form: 30 s) the rank is replaced.
 TEST_F(SurvivedFaults, a_rank_that_stands_still_for_a_while) {
   const std::string whole = undisturbed({"--ranks", "2"});
   for (const double still : is_long() ? std::vector<double>{2.5, 30} : std::vector<double>{2.5}) {
@@ -113,13 +113,13 @@ TEST_F(SurvivedFaults, a_flipped_bit_is_found_before_it_is_used) {
   EXPECT_EQ(ran.exit.code, 0) << ran.err;
   EXPECT_TRUE(has(ran.err, "rank 1 is not to be trusted: step 11 computed twice gives two gradient/")) << ran.err;
   EXPECT_EQ(shop_.state_hash("flip", kSteps), whole);
-  // Unseen without the check: that is what it is for.
+  // Without the check it goes unnoticed: that is its purpose.
   const Captured unseen = shop_.systole(words("unseen", {"--ranks", "2", "--inject", "rank1.flip=11"}));
   EXPECT_EQ(unseen.exit.code, 0) << unseen.err;
   EXPECT_NE(shop_.state_hash("unseen", kSteps), whole);
 }
 
-// The flight log of who dies in a collective has those before it: a fault on purpose takes nobody's place who looks on.
+// The flight log of a rank killed in a collective has the earlier ones: an injected fault does not replace an observer.
 TEST_F(SurvivedFaults, a_rank_killed_in_a_gather_leaves_word_of_it) {
   const Captured ran = shop_.systole(words(
       "gather", {"--ranks", "2", "--set", "mesh={fsdp: 2}", "--max-restarts", "0", "--inject", "rank1.kill=gather@9"}));
@@ -140,6 +140,7 @@ TEST_F(SurvivedFaults, a_truncated_chunk_is_walked_back_from) {
   ASSERT_TRUE(wait_for_step(agent, "cut", 14)) << said("cut");
   agent.signal(SIGTERM).value();
   ASSERT_EQ(agent.wait().code, 75) << said("cut");
+  const std::int64_t saved = shop_.newest_saved("cut");
   const std::string manifest = shop_.path("cut/checkpoints/");
   std::filesystem::path newest;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(manifest)) {
@@ -151,6 +152,8 @@ TEST_F(SurvivedFaults, a_truncated_chunk_is_walked_back_from) {
   const Captured resumed = shop_.systole({"resume", "cut", "--ranks", "2"});
   ASSERT_EQ(resumed.exit.code, 0) << resumed.err;
   EXPECT_TRUE(has(resumed.out + resumed.err, "was passed over: ")) << resumed.out << resumed.err;
+  EXPECT_GT(shop_.turns("cut").back().from_step, 0) << "there is an older one";
+  EXPECT_LT(shop_.turns("cut").back().from_step, saved);
   EXPECT_EQ(shop_.state_hash("cut", kSteps), whole) << resumed.err;
 }
 
@@ -170,7 +173,7 @@ TEST_F(SurvivedFaults, two_launches_in_one_folder) {
 TEST_F(SurvivedFaults, a_port_that_another_program_has) {
   const ListeningSocket other = listen_on({"127.0.0.1", 0}).value();
   shop_.write_secret("token", "00112233445566778899aabbccddeeff\n");
-  std::jthread mute([&](const std::stop_token& stop) {  // takes who comes and says nothing that is known here
+  std::jthread mute([&](const std::stop_token& stop) {  // accepts connections and sends nothing valid
     while (!stop.stop_requested()) {
       const Fd fd(::accept4(other.fd.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (fd.get() >= 0) (void)!::send(fd.get(), "220 mail\r\n", 10, MSG_NOSIGNAL);
@@ -216,7 +219,7 @@ TEST_F(SurvivedFaults, a_loss_without_a_checkpoint_says_that_it_begins_from_the_
   EXPECT_FALSE(has(said("none"), "no checkpoint, 0 steps again")) << said("none");
 }
 
-// Each part has a name, and together they are what passed.
+// Each part has a name, and their sum is the elapsed time.
 TEST_F(SurvivedFaults, seconds_from_a_kill_to_the_next_step_have_names) {
   Process agent = start("back", words("back", {"--ranks", "2", "--inject", "compute=20ms"}));
   ASSERT_TRUE(wait_for_step(agent, "back", 9)) << said("back");

@@ -3,64 +3,64 @@
 #include <algorithm>
 #include <cstring>
 
-#include "describe/graph/layer_names.h"
-#include "describe/graph/partition/joined.h"
+#include "describe/ir/layer_names.h"
+#include "describe/partition/fused_step.h"
 #include "ground/base/hash.h"
 #include "ground/base/philox.h"
 
 namespace systole::laws {
 
-DecoderConfig tiny_gpt() {
-  DecoderConfig config;
+DecoderSpec tiny_gpt() {
+  DecoderSpec config;
   config.layers = 2;
   config.width = 8;
   config.heads = 2;
   config.vocabulary = 11;
-  config.context = kSeq;
+  config.context = kSequenceLength;
   return config;
 }
 
-DecoderConfig tiny_llama() {
-  DecoderConfig config = tiny_gpt();
-  config.family = "llama";
+DecoderSpec tiny_llama() {
+  DecoderSpec config = tiny_gpt();
+  config.family = DecoderSpec::Family::llama;
   config.kv_heads = 1;
   config.mlp = 20;
   config.gated = true;
-  config.norm = ModelSpec::Norm::rms;
-  config.activation = ModelSpec::Activation::silu;
-  config.position = ModelSpec::Position::rotary;
-  config.rope_scaling = RotaryScaling{8, 1, 4, 40};
+  config.norm = Norm::rms;
+  config.activation = Activation::silu;
+  config.position = Position::rotary;
+  config.rope_scaling = {RopeScaling::Kind::llama3, 8, 1, 4, 40};
   config.bias = false;
   config.tied = false;
   return config;
 }
 
-DecoderConfig tiny_parallel() {
-  DecoderConfig config = tiny_gpt();
-  config.parallel = true;
+DecoderSpec tiny_parallel() {
+  DecoderSpec config = tiny_gpt();
+  config.parallel_blocks = true;
   config.kv_heads = 1;
-  config.activation = ModelSpec::Activation::relu2;
-  config.position = ModelSpec::Position::none;
+  config.activation = Activation::relu2;
+  config.position = Position::none;
   return config;
 }
 
-DecoderConfig tiny_windowed() {
-  DecoderConfig config = tiny_llama();
+DecoderSpec tiny_windowed() {
+  DecoderSpec config = tiny_llama();
   config.window = 3;
   return config;
 }
 
-DecoderConfig tiny_mixture() {
-  DecoderConfig config = tiny_llama();
+DecoderSpec tiny_mixture() {
+  DecoderSpec config = tiny_llama();
   config.mlp = 8;
-  config.experts.count = 4;
-  config.experts.capacity_factor = 1;
-  config.experts.shared = 1;
+  config.moe.experts = 4;
+  config.moe.capacity_factor = 1;
+  config.moe.shared_experts = 1;
   return config;
 }
 
-MlpConfig tiny_mlp() {
-  MlpConfig config;
+MlpSpec tiny_mlp() {
+  MlpSpec config;
   config.inputs = 7;
   config.hidden = {5};
   config.outputs = 3;
@@ -97,13 +97,12 @@ TinyJob::TinyJob(const Model& model, std::int64_t rows, const Strategy& strategy
 Program TinyJob::program_of(const Model& model, std::int64_t rows, const Strategy& strategy, bool dropout) {
   const int shards = std::max(1, strategy.logical_shards), parts = shards * strategy.microbatches;
   CHECK(rows % parts == 0, "{} rows in {} microbatches", rows, parts);
-  const std::int64_t seq = std::max<std::int64_t>(1, model.context());
-  const BatchShape shape{rows / parts, seq}, whole{strategy.logical_shards > 0 ? rows / parts : rows, seq};
+  const BatchShape shape{rows / parts}, whole{strategy.logical_shards > 0 ? rows / parts : rows};
   Device& d = *device_;
   Program program = training_program(
       "tiny", model.loss(shape, dropout), model.loss(whole, false), rank_.mesh, strategy, d.target(),
       [&d](const Graph& g, const GraphNode& n) { return d.workspace(g, n); }, rank_.device);
-  return rank_.joined ? joined(program) : program;
+  return rank_.joined ? fused_step(program) : program;
 }
 
 void TinyJob::begin() {
@@ -111,7 +110,7 @@ void TinyJob::begin() {
     if (value.residence == Residence::state)
       put(value.name, std::vector<double>(static_cast<std::size_t>(value.type.num_elements()), 0));
     if (value.residence != Residence::parameter) continue;
-    // A stage's layers are what they are in the whole.
+    // A stage's layers have the values of the whole model's layers.
     const std::optional<LayerName> layers = layer_name(value.name);
     PhiloxStream random(hash64(layers ? layers->whole() : value.name));
     const double mean = value.parameter->init.kind == Init::Kind::ones ? 1 : 0;
@@ -136,7 +135,7 @@ void TinyJob::put_whole(const ProgramValue& value, const HostTensor& whole, int 
   put(value.name, part.values(), slot);
 }
 
-// Rows as the mesh's axis context takes them.
+// Rows in the order of the mesh's axis context.
 HostTensor TinyJob::ordered(const HostTensor& rows) const {
   const auto context = program_->mesh.find(kContextAxis);
   if (!context.ok() || rows.shape().size() < 2) return rows;
@@ -149,9 +148,9 @@ HostTensor TinyJob::ordered(const HostTensor& rows) const {
 
 void TinyJob::put_rows(const std::string& value_name, const std::string& name, const HostTensor& tensor, int of_shard) {
   const std::optional<int> index = program_->find_value(value_name);
-  if (!index && program_->mesh.find(kPipelineAxis).ok()) return;  // another stage's
+  if (!index && program_->mesh.find(kPipelineAxis).ok()) return;  // belongs to another stage
   const ProgramValue& value = program_->values[static_cast<std::size_t>(index.value())];
-  const std::optional<ShardTurns>& shards = program_->shards;
+  const std::optional<LogicalShards>& shards = program_->shards;
   const std::int64_t rows = shards ? shards->rows : tensor.shape()[0] / value.slots;
   for (int slot = 0; slot < value.slots; ++slot) {
     const std::int64_t first = shards ? shards->first_row(slot, of_shard) : slot * rows;
@@ -169,8 +168,8 @@ void TinyJob::set_evaluation(const Batch& batch) {
 
 void TinyJob::set_batch(const Batch& batch) {
   labels_ = 0;
-  set_evaluation(batch);  // first, for the schedules' inputs may share their places
-  const std::optional<ShardTurns>& shards = program_->shards;
+  set_evaluation(batch);  // first, because inputs of schedules may share offsets
+  const std::optional<LogicalShards>& shards = program_->shards;
   for (const auto& [name, tensor] : batch) {
     put_rows(name, name, tensor, shards ? shards->microbatches : 1);
     if (name == "labels") {
@@ -242,18 +241,19 @@ std::vector<std::vector<double>> TinyJob::parameters() {
   return all;
 }
 
-Batch language_batch(std::int64_t rows, std::int64_t vocabulary, std::uint64_t seed, std::int64_t seq) {
+Batch language_batch(std::int64_t rows, std::int64_t vocabulary, std::uint64_t seed, std::int64_t sequence_length) {
   Batch batch;
   for (const char* name : {"tokens", "labels", "segments", "positions"})
-    batch[name] = HostTensor(DType::i32, {rows, seq});
+    batch[name] = HostTensor(DType::i32, {rows, sequence_length});
   PhiloxStream random(seed);
   for (std::int64_t row = 0; row < rows; ++row) {
     std::int64_t at = 0;
-    const std::int64_t used = row % 3 == 0 ? seq : seq - 1 - row % 2;  // padding at the end of some rows
+    const std::int64_t used =
+        row % 3 == 0 ? sequence_length : sequence_length - 1 - row % 2;  // padding at the end of some rows
     for (int segment = 1; at < used; ++segment) {
       const std::int64_t length = std::min<std::int64_t>(used - at, 1 + static_cast<std::int64_t>(random.below(4)));
       for (std::int64_t i = 0; i < length; ++i) {
-        const std::int64_t place = row * seq + at + i;
+        const std::int64_t place = row * sequence_length + at + i;
         batch["tokens"].set(place, static_cast<double>(random.below(static_cast<std::uint64_t>(vocabulary))));
         batch["labels"].set(place, i + 1 < length || length == 1
                                        ? static_cast<double>(random.below(static_cast<std::uint64_t>(vocabulary)))
@@ -263,7 +263,7 @@ Batch language_batch(std::int64_t rows, std::int64_t vocabulary, std::uint64_t s
       }
       at += length;
     }
-    for (; at < seq; ++at) batch["labels"].set(row * seq + at, -1);
+    for (; at < sequence_length; ++at) batch["labels"].set(row * sequence_length + at, -1);
   }
   return batch;
 }

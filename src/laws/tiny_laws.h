@@ -1,5 +1,5 @@
 #pragma once
-// Laws on a TinyJob, whatever its model and device are.
+// Laws on a TinyJob of any model and device.
 
 #include <gtest/gtest.h>
 
@@ -12,16 +12,16 @@
 
 namespace systole::laws {
 
-// Of all combinations of choices, each its number in its list, those to try: under SYSTOLE_TEST_LONG=1 all, else one in
-// `one_in`, where the numbers add up to a multiple of it: each choice is still tried, and of three lists or more each
-// two choices meet.
+// Selects combinations of choices to try; each choice is given by its index in its list. With SYSTOLE_TEST_LONG all,
+// otherwise one in `one_in`: where the sum of the indices is a multiple of it. So each choice is still tried, and with
+// three or more lists each pair of choices occurs.
 inline bool is_tried(std::initializer_list<std::size_t> choices, std::size_t one_in = 2) {
   std::size_t sum = 0;
   for (const std::size_t choice : choices) sum += choice;
   return std::getenv("SYSTOLE_TEST_LONG") != nullptr || sum % one_in == 0;
 }
 
-// Runs a schedule so often: each function counted what was planned of it, those of other schedules nothing.
+// Runs a schedule `times` times: each function counted its planned work, functions of other schedules nothing.
 inline void expect_planned(TinyJob& job, const char* schedule, int times = 1) {
   const Schedule& s = job.program().schedule_named(schedule);
   std::vector<std::int64_t> calls(job.program().functions.size(), 0);
@@ -41,8 +41,8 @@ inline void expect_planned(TinyJob& job, const char* schedule, int times = 1) {
   }
 }
 
-// A step of each on the same batch: loss and gradients agree within what rounding allows, eps of the compute type times
-// the root of the longest sum.
+// Takes a step of each on the same batch: loss and gradients agree within rounding, eps of the compute type times the
+// root of the longest sum.
 inline void expect_same_step(TinyJob& fast, TinyJob& slow, const Batch& batch, const Strategy& strategy) {
   for (TinyJob* job : {&fast, &slow}) {
     job->begin();

@@ -1,5 +1,5 @@
 #pragma once
-// A tiny job on all ranks of a mesh, each a thread with a device of its own, and what its ranks did held against their
+// A tiny job on all ranks of a mesh, each a thread with its own device, and a comparison of its work with the ranks'
 // Programs.
 
 #include <gtest/gtest.h>
@@ -12,23 +12,24 @@
 #include <thread>
 #include <vector>
 
-#include "describe/graph/collectives_of.h"
-#include "describe/graph/ops/testing/cut.h"
+#include "describe/ops/testing/cut.h"
+#include "describe/ops/testing/op_case.h"
+#include "describe/program/collectives_of.h"
 #include "execute/comm/collectives.h"
 #include "execute/comm/ring_transport.h"
 #include "laws/tiny_laws.h"
 
 namespace systole::laws {
 
-// The same step on all ranks of a mesh, each a thread with a device of its own.
+// The same step on all ranks of a mesh, each a thread with its own device.
 class TinyMesh {
  public:
   using MakeDevice = std::function<std::unique_ptr<Device>(std::int64_t rank)>;
   TinyMesh(const Model& model, std::int64_t rows, const Strategy& strategy, const Mesh& mesh, bool dropout,
            const MakeDevice& make_device, bool joined = false)
       : mesh_(mesh), transports_(loopback(static_cast<std::int32_t>(mesh.num_devices())).value()) {
-    // Making a Program takes ten times as long as a step of it. Only where workers own shards, or are of several
-    // stages, do theirs differ.
+    // Building a Program takes ten times as long as its step. Programs of ranks differ only if workers own logical
+    // shards, or belong to several stages.
     std::shared_ptr<const Program> of_all;
     for (std::int64_t device = 0; device < mesh.num_devices(); ++device) {
       communicators_.push_back(make_communicator(*transports_[static_cast<std::size_t>(device)], mesh).value());
@@ -68,7 +69,7 @@ class TinyMesh {
     for (const std::string& text : failed) ASSERT_EQ(text, "");
   }
 
-  // A value of all ranks, put together.
+  // A whole value, assembled from all ranks.
   HostTensor whole(const std::string& name) {
     const ProgramValue& value = program().values[static_cast<std::size_t>(program().value_named(name))];
     std::vector<HostTensor> parts;
@@ -87,8 +88,8 @@ class TinyMesh {
   std::vector<std::unique_ptr<TinyJob>> jobs_;
 };
 
-// Of sizes that 2, 3, 4 and 6 devices divide, with dropout.
-inline DecoderConfig divisible(DecoderConfig config) {
+// With dims divisible by 2, 3, 4 and 6 devices, and dropout.
+inline DecoderSpec divisible(DecoderSpec config) {
   config.width = 12;
   config.heads = 6;
   config.kv_heads = config.kv_heads == 1 ? 2 : config.kv_heads;
@@ -99,25 +100,15 @@ inline DecoderConfig divisible(DecoderConfig config) {
   return config;
 }
 
-// Of experts that find no place for every token, with one for all, that 2 and 3 devices divide.
-inline DecoderConfig divisible_mixture() {
-  DecoderConfig config = divisible(tiny_llama());
+// With experts, divisible by 2 and 3 devices, that drop tokens, and a shared expert.
+inline DecoderSpec divisible_mixture() {
+  DecoderSpec config = divisible(tiny_llama());
   config.mlp = 6;
-  config.experts = {.count = 6, .top_k = 2, .capacity_factor = 1, .shared = 1, .balance = 0.5};
+  config.moe = {.experts = 6, .top_k = 2, .capacity_factor = 1, .shared_experts = 1, .balance = 0.5};
   return config;
 }
 
-// The largest difference of two elements over the largest element of b, which counts as 1e-3 at least.
-inline double difference(const HostTensor& a, const HostTensor& b) {
-  double largest = 1e-3, worst = 0;
-  for (std::int64_t i = 0; i < b.size(); ++i) {
-    largest = std::max(largest, std::abs(b.at(i)));
-    worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
-  }
-  return worst / largest;
-}
-
-// What each rank computed, moved and sent is what its Program states, as integers.
+// Each rank computed, moved and sent exactly what its Program states, as integers.
 inline void expect_planned(TinyMesh& mesh, std::int64_t steps = 1) {
   for (std::size_t rank = 0; rank < mesh.size(); ++rank) {
     const Program& program = mesh.job(rank).program();
@@ -134,8 +125,8 @@ inline void expect_planned(TinyMesh& mesh, std::int64_t steps = 1) {
   }
 }
 
-// Takes the same step on one device and on the mesh: loss, norm, moments and parameters are the same to 1e-12, or to
-// the tolerance of the value, and the work is what was planned. Returns the largest difference of a value, of its
+// Takes the same step on one device and on the mesh: loss, norm, moments and parameters agree to 1e-12, or to the
+// value's tolerance, and the work equals the plan. Returns the largest difference of a value, relative to its
 // tolerance.
 inline double expect_step_of_one(
     TinyMesh& mesh, TinyJob& one, const Batch& batch,
@@ -155,7 +146,7 @@ inline double expect_step_of_one(
   double worst = 0;
   for (const ProgramValue& value : one.program().values) {
     if (value.residence != Residence::parameter && value.residence != Residence::state) continue;
-    const double apart = difference(mesh.whole(value.name), one.tensor(value.name));
+    const double apart = relative_difference(mesh.whole(value.name), one.tensor(value.name));
     EXPECT_LE(apart, tolerance(value)) << value.name;
     worst = std::max(worst, apart / tolerance(value));
   }

@@ -1,4 +1,4 @@
-// no-lying-utilisation: a figure above 100% is a wrong input: `why` withholds it and names both.
+// no-lying-utilisation: a figure above 100% means a wrong input: `why` withholds it and names both inputs.
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace systole::laws {
 namespace {
 
-// A step of 1 GFLOP that was planned to take 10 ms, half of a measured matmul rate of 0.2 TFLOP/s.
+// A step of 1 GFLOP planned for 10 ms, half of a measured matmul rate of 0.2 TFLOP/s.
 Plan planned() {
   Plan plan;
   plan.target.calibrated = true;
@@ -18,7 +18,7 @@ Plan planned() {
   return plan;
 }
 
-WhyReport after(Seconds step) {
+WhyReport after(Seconds step, const Plan& plan = planned()) {
   std::vector<Event> events = {Event{Seconds(), Opened{}}};
   Stopped stopped;
   for (int s = 1; s <= 10; ++s) {
@@ -30,7 +30,7 @@ WhyReport after(Seconds step) {
   }
   stopped.reason = "finished";
   events.push_back(Event{step * 10.0, stopped});
-  return why(planned(), {events});
+  return why(plan, {events});
 }
 
 TEST(NoLyingUtilisation, a_ratio_is_that_of_the_time_taken) {
@@ -50,10 +50,19 @@ TEST(NoLyingUtilisation, above_all_of_the_rate_is_withheld_with_both_inputs_name
       << to_text(report);
 }
 
+TEST(NoLyingUtilisation, nearly_all_of_the_rate_is_told_and_hardly_more_is_withheld) {
+  const WhyReport below = after(Seconds(0.00501)), above = after(Seconds(0.00499));
+  ASSERT_TRUE(below.matmul_ratio);
+  EXPECT_NEAR(*below.matmul_ratio, 0.998, 1e-3);
+  EXPECT_EQ(below.withheld, "");
+  EXPECT_FALSE(above.matmul_ratio);
+  EXPECT_NE(above.withheld, "");
+}
+
 TEST(NoLyingUtilisation, no_ratio_to_a_rate_that_nobody_measured) {
   Plan plan = planned();
   plan.target.calibrated = false;
-  EXPECT_FALSE(why(plan, {}).matmul_ratio);
+  EXPECT_FALSE(after(Seconds(0.020), plan).matmul_ratio);
 }
 
 }  // namespace

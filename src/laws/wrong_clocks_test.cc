@@ -1,5 +1,5 @@
-// Clocks that disagree by an hour, steady and calendar, between ranks and between agents: who is named, how long what
-// took, and the run's bits are the same.
+// Clocks that disagree by an hour, steady and calendar, between ranks and between agents, change neither the named
+// rank, nor the reported durations, nor the run's bits.
 
 #include <csignal>
 
@@ -35,9 +35,9 @@ TEST_F(WrongClocks, the_slow_rank_and_its_stage_are_named_as_ever) {
     all.insert(all.end(), {"--inject", std::string(wrong) + ",rank1.backward=120ms+12"});
     const Captured ran = shop_.systole(words("slow", all));
     ASSERT_EQ(ran.exit.code, 0) << wrong << "\n" << ran.err;
-    const auto held = told_by_agent<HeldUp>("slow");
+    const auto held = told_by_agent<StragglerFound>("slow");
     ASSERT_FALSE(held.empty()) << wrong;
-    for (const HeldUp& h : held) {
+    for (const StragglerFound& h : held) {
       EXPECT_EQ(h.text.starts_with("rank 1 is slow: backward of step "), true) << wrong << ": " << h.text;
       EXPECT_LT(h.took.count(), 5) << wrong;
     }
@@ -68,7 +68,7 @@ TEST_F(WrongClocks, a_recovery_takes_as_long_as_it_takes) {
   }
 }
 
-// Leases and patience are of whoever keeps them.
+// Leases and timeouts use the clock of their keeper.
 TEST_F(WrongClocks, two_agents_train_one_job) {
   const std::string whole = undisturbed({"--ranks", "4"});
   shop_.write_secret("token", "00112233445566778899aabbccddeeff\n");
@@ -85,7 +85,7 @@ TEST_F(WrongClocks, two_agents_train_one_job) {
   EXPECT_EQ(first->code, 0) << said("a") << said("b");
   EXPECT_EQ(second->code, 0) << said("a") << said("b");
   EXPECT_EQ(said("a").find("generation 2"), std::string::npos) << said("a");
-  EXPECT_TRUE(told_by_agent<HeldUp>("run").empty()) << said("a");
+  EXPECT_TRUE(told_by_agent<StragglerFound>("run").empty()) << said("a");
   EXPECT_EQ(canonical_steps(events("run")).size(), static_cast<std::size_t>(kSteps));
   EXPECT_EQ(shop_.state_hash("run", kSteps), whole);
 }

@@ -1,26 +1,21 @@
-// What a host needs for a run on a device, beside the vendor's plugin: a folder is filled with that and with nothing
-// else, and the program runs from there to the end of a job.
+// The files that a host needs for a run on a device, besides the vendor's plugin: a folder has only these, and the
+// program runs from there to the end of a job.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
 
+#include "ground/base/testing/files.h"
 #include "ground/base/testing/places.h"
 #include "laws/xla_runs.h"
 
 namespace systole::laws {
 namespace {
 
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// Of every system with glibc.
+// Part of every glibc system.
 bool is_of_the_c_library(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   for (const char* part : {"libc.so", "libm.so", "libdl.so", "librt.so", "libpthread.so", "ld-linux"}) {
@@ -31,7 +26,7 @@ bool is_of_the_c_library(const std::string& path) {
 
 class Host {
  public:
-  // The stripped program, and the libraries that it names.
+  // The stripped program, and its libraries.
   explicit Host(const Workshop& shop) : folder_(shop.path("host")), looked_(shop.path("looked")) {
     std::filesystem::create_directory(folder_);
     std::filesystem::create_directory(looked_);
@@ -46,7 +41,7 @@ class Host {
       bytes_ += static_cast<std::int64_t>(file.file_size());
       ++files_;
     }
-    // What stands there instead of them is found first, and is no library.
+    // These fake files are found first, and are not libraries.
     for (const char* absent :
          {"libdnnl.so.2", "libgloo.so.0", "libsentencepiece.so.0", "libsentencepiece_train.so.0"}) {
       CHECK(!std::filesystem::exists(folder_ + "/" + absent), "{} is linked", absent);
@@ -61,7 +56,7 @@ class Host {
     command.env.push_back({"LD_DEBUG_OUTPUT", looked_ + "/process"});
   }
 
-  // Libraries that any of its processes has begun with: those that lie in the folder, and the others.
+  // Libraries that any of its processes loaded: those in the folder, and others.
   struct Used {
     std::set<std::string> here, elsewhere;
   };
@@ -107,7 +102,7 @@ data:
 train: { batch: 2, steps: 3, optimizer: { rate: 1e-3 }, precision: f32 }
 )";
 
-// Jobs without SentencePiece's tokenizer run from that folder to their ends; 40 MB are enough for it.
+// Jobs without SentencePiece's tokenizer run from that folder to their end; it has at most 40 MB.
 TEST_F(XlaRuns, needs_few_files_beside_the_plugin) {
   const Host host(shop_);
   note(fmt::format("beside the plugin: {} files of {} B", host.files(), host.bytes()));
@@ -132,7 +127,7 @@ TEST_F(XlaRuns, needs_few_files_beside_the_plugin) {
   EXPECT_EQ(*used.elsewhere.begin(), pjrt::find_plugin("cpu", pjrt::plugins_folder()).value().path);
 }
 
-// One that needs it says so, in one sentence with what to do.
+// A job that needs it says so, in one sentence with the remedy.
 TEST_F(XlaRuns, a_tokenizer_of_SentencePiece_needs_its_library) {
   const Host host(shop_);
   Command command = shop_.command({"run", "job.yaml", "--device", "xla-cpu", "--set", "train.exact=false"});

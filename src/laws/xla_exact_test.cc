@@ -1,5 +1,5 @@
-// resume-is-exact through XLA: on an equal device, plugin and executable a run that was killed ends with the bits of
-// one that was not, on one device and on a mesh; elsewhere it is refused.
+// resume-is-exact through XLA: with an equal device, plugin and executable a killed run ends with the bits of an
+// undisturbed one, on one device and on a mesh; with others it is refused.
 
 #include <gtest/gtest.h>
 #include <map>
@@ -51,14 +51,16 @@ TEST_F(XlaExact, killed_is_undisturbed) {
   for (const auto& [folder, kill] : std::map<std::string, std::string>{{"update", "update@5"}, {"write", "write@2"}}) {
     const Captured killed = begin(folder, "{}", {"--inject", "kill=" + kill});
     ASSERT_EQ(killed.exit.signal, SIGKILL) << kill << killed.err;
+    const std::int64_t saved = shop_.newest_saved(folder);
+    EXPECT_GT(saved, 0) << kill;
     const Captured rest = go_on(folder);
     ASSERT_EQ(rest.exit.code, 0) << kill << rest.err;
-    EXPECT_GT(last_of<Opened>(shop_.events(folder)).from_step, 0) << kill;
+    EXPECT_EQ(shop_.not_resumed(folder, saved), "") << kill;
     EXPECT_EQ(end_of(folder), whole) << kill;
   }
 }
 
-// What computed it is named, and what is not that does not go on.
+// Records what computed it, and refuses to go on with anything else.
 TEST_F(XlaExact, goes_on_where_it_began_alone) {
   ASSERT_EQ(begin("run", "{}").exit.code, 0);
   const std::string numerics = last_of<Opened>(shop_.events("run")).numerics;
@@ -83,9 +85,9 @@ TEST_F(XlaExact, goes_on_where_it_began_alone) {
   }
 }
 
-// The executables are kept with what was chosen for them: where they are lost, they are made anew, and are others.
+// Executables are kept with the compiler's choices; if they are lost, recompiled ones differ.
 TEST_F(XlaExact, a_lost_executable_is_told_of) {
-  if (!is_long()) return;  // it compiles all of it again
+  if (!is_long()) return;  // recompiles everything
   ASSERT_EQ(begin("run", "{}").exit.code, 0);
   Command elsewhere = shop_.command({"resume", "run", "--device", "xla-cpu", "--set", "train.steps=8"});
   elsewhere.env = {{"XDG_CACHE_HOME", shop_.path("empty")}, {"ASAN_OPTIONS", "detect_leaks=0"}};
@@ -96,13 +98,14 @@ TEST_F(XlaExact, a_lost_executable_is_told_of) {
   EXPECT_NE(refused.err.find("hint: bring back " + shop_.path("empty/systole/xla")), std::string::npos) << refused.err;
 }
 
-// A mesh, which stops and goes on.
+// A mesh that stops and goes on.
 TEST_F(XlaExact, a_mesh_goes_on_to_the_same_bits) {
   for (const char* mesh : {"{data: 2}", "{data: 2, fsdp: 2}"}) {
     ASSERT_EQ(begin("whole", mesh).exit.code, 0);
     ASSERT_EQ(begin("half", mesh, {"--set", "train.steps=3"}).exit.code, 0);
     const Captured rest = go_on("half", {"--set", fmt::format("train.steps={}", kSteps)});
     ASSERT_EQ(rest.exit.code, 0) << rest.err;
+    EXPECT_EQ(shop_.not_resumed("half", 3), "") << mesh;
     EXPECT_EQ(end_of("half"), end_of("whole")) << mesh;
     if (!is_long()) return;
     for (const char* run : {"whole", "half"}) std::filesystem::remove_all(shop_.path(run));

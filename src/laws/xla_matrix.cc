@@ -1,11 +1,11 @@
 #include "laws/xla_matrix.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <sstream>
 
 #include "ground/base/hash.h"
+#include "ground/base/number_from.h"
 #include "ground/base/testing/places.h"
 #include "laws/process_job.h"
 
@@ -13,7 +13,7 @@ namespace systole::laws {
 namespace {
 
 constexpr const char* kFolder = SYSTOLE_SOURCE_DIR "/data/xla/";
-// The first number under which the four rows that perf's rules began with are not held out.
+// The first seed for which the four rows that perf's rules were first fitted to are not held out.
 constexpr std::uint64_t kHeldOutSeed = 4;
 
 std::vector<std::string> cells_of(const std::string& line, char separator) {
@@ -28,11 +28,8 @@ std::vector<std::string> cells_of(const std::string& line, char separator) {
 }
 
 Result<std::int64_t> number_of(const std::string& text) {
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc() || end != text.data() + text.size())
-    return error(ErrorKind::corrupt, "'{}' is no whole number", text);
-  return number;
+  if (const std::optional<std::int64_t> number = number_from(text)) return *number;
+  return error(ErrorKind::corrupt, "'{}' is no whole number", text);
 }
 
 class Reader {
@@ -127,9 +124,9 @@ std::vector<std::string> sets_of(const MatrixRow& row) {
           "model.context=" + row.context};
 }
 
-Result<cli::JobOnSlice> job_of(const MatrixRow& row, const Catalog& catalog) {
-  return cli::job_on({.path = workload_of_matrix(), .environment = "", .sets = sets_of(row)}, mesh_of(row),
-                     TRY(prove::parse_slice(row.on, catalog)), catalog);
+Result<prove::JobOnSlice> job_of(const MatrixRow& row, const Catalog& catalog) {
+  return job_on({.path = workload_of_matrix(), .environment = "", .sets = sets_of(row)}, mesh_of(row),
+                TRY(prove::parse_slice(row.on, catalog)), catalog);
 }
 
 }  // namespace systole::laws

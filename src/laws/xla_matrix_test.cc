@@ -1,5 +1,6 @@
-// perf and the vendors' compilers: what is predicted now of the Programs of data/xla/matrix.csv, beside what compilers
-// said of them. Half of the rows, drawn by a hash, had no part in finding perf's rules: the figures are asked of both.
+// perf against the vendors' compilers: current predictions for the Programs of data/xla/matrix.csv, and the compilers'
+// results. Half of the rows, drawn by a hash, were not used to find perf's rules: the error limits are checked on both
+// halves.
 
 #include "laws/xla_matrix.h"
 
@@ -9,10 +10,10 @@
 #include <cmath>
 #include <set>
 
-#include "describe/graph/collectives_of.h"
-#include "describe/graph/partition/joined.h"
-#include "describe/graph/passes/passes.h"
-#include "describe/graph/passes/rewrite.h"
+#include "describe/ir/rewrite.h"
+#include "describe/partition/fused_step.h"
+#include "describe/passes/passes.h"
+#include "describe/program/collectives_of.h"
 #include "ground/base/document.h"
 #include "ground/base/hash.h"
 #include "ground/base/testing/places.h"
@@ -32,15 +33,15 @@ const Catalog& catalog() {
 
 struct Predicted {
   MatrixRow row;
-  std::string program, module;  // hashes, now
+  std::string program, module;  // current hashes
   CompiledPeak peak;
-  std::int64_t collectives = 0;  // bytes of the Program's
-  std::optional<double> cycles;  // of computing; nothing of a chip of which perf has no rates
+  std::int64_t collectives = 0;  // bytes, of the Program
+  std::optional<double> cycles;  // compute cycles; nothing for a chip without rates in perf
   double error() const { return peak.needed() / row.needed() - 1; }
 };
 
-// Bytes of all collectives as a TPU's compiler has them: equal gathers are one, and where all that is read of a
-// gathered table is cast, the cast comes before the gather.
+// Bytes of all collectives as a TPU's compiler has them: equal gathers are merged, and if a gathered table is only read
+// after a cast, the cast comes before the gather.
 std::int64_t bytes_of_collectives(const Graph& step, bool tpu) {
   const Graph graph = tpu ? merge_common(step) : step;
   std::int64_t bytes = 0;
@@ -73,7 +74,7 @@ const CatalogEntry& chip_of(const std::string& slice) {
 }
 
 Predicted predicted_of(MatrixRow row) {
-  const cli::JobOnSlice job = job_of(row, catalog()).value();
+  const prove::JobOnSlice job = job_of(row, catalog()).value();
   const bool tpu = !row.is_gpu();
   const Graph& step = job.program.function_named(kStepFunction).graph;
   std::optional<double> cycles;
@@ -83,7 +84,7 @@ Predicted predicted_of(MatrixRow row) {
       cycles};
 }
 
-// Once for all tests.
+// Computed once for all tests.
 const std::vector<Predicted>& all_rows() {
   static const std::vector<Predicted> all = [] {
     std::vector<Predicted> rows;
@@ -93,7 +94,7 @@ const std::vector<Predicted>& all_rows() {
   return all;
 }
 
-// 88 Programs are two seconds of work, of the release build.
+// 88 Programs take two seconds in the release build.
 class XlaMatrix : public testing::Test {
  protected:
   void SetUp() override {
@@ -101,7 +102,7 @@ class XlaMatrix : public testing::Test {
   }
 };
 
-// Of a vendor's compiler, where it is there.
+// For tests with a vendor's compiler, if installed.
 class Proving : public testing::Test {
  protected:
   explicit Proving(const char* plugin) : plugin_(plugin) {}
@@ -130,7 +131,7 @@ double quantile(std::vector<double> values, double share) {
 
 struct Errors {
   std::size_t rows = 0;
-  double median = 0, ninetieth = 0, lowest = 0;  // of the errors' sizes; the lowest error
+  double median = 0, ninetieth = 0, lowest = 0;  // of the absolute errors; the lowest signed error
 };
 
 Errors errors_of(bool gpu, bool held_out) {
@@ -167,7 +168,7 @@ TEST_F(XlaMatrix, RowsAreTheirPrograms) {
   EXPECT_EQ(recomputed, (std::set<std::string>{"none", "attention", "block"}));
 }
 
-// Asked is that none lies more than 3% below. Some do, and are named: they are few, and their number is held.
+// The goal is that none is more than 3% too low. Some are, and are listed: they are few, and their number is limited.
 TEST_F(XlaMatrix, PeaksOnTpusAreWithinFivePercent) {
   for (const bool held_out : {false, true}) {
     const Errors errors = errors_of(false, held_out);
@@ -186,7 +187,7 @@ TEST_F(XlaMatrix, PeaksOnTpusAreWithinFivePercent) {
   EXPECT_LE(static_cast<double>(below), 0.07 * static_cast<double>(rows));
 }
 
-// Nine rows are few for a law: what is reached is held.
+// Nine rows are too few for a law: the achieved figures are checked.
 TEST_F(XlaMatrix, PeaksOnGpusAreWithinTenPercent) {
   for (const bool held_out : {false, true}) errors_of(true, held_out);
   std::size_t rows = 0;
@@ -214,8 +215,8 @@ TEST_F(XlaMatrix, WhatFitsIsSaid) {
   EXPECT_GE(static_cast<double>(agreed), 0.97 * static_cast<double>(judged));
 }
 
-// The compiler's cycles (`systole prove --time`: "compute") beside perf's: both without collectives, without copies
-// that run beside the cores, and without kernels, of which a TPU's step has none.
+// The compiler's cycles (`systole prove --time`: "compute") against perf's: both without collectives, without copies
+// that overlap with the cores, and without kernels, of which a TPU's step has none.
 TEST_F(XlaMatrix, ComputeOnTpusIsWithinTenPercent) {
   for (const bool held_out : {false, true}) {
     std::vector<double> sizes;
@@ -230,13 +231,13 @@ TEST_F(XlaMatrix, ComputeOnTpusIsWithinTenPercent) {
                      sizes.size(), held_out ? "held out" : "fitted", 100 * median, 100 * quantile(sizes, 0.9),
                      100 * quantile(sizes, 1)));
     EXPECT_GE(sizes.size(), 3U);
-    // Asked is 10% of both. Of the rows held out it is not reached, and nothing is promised of them yet: their figures
-    // are printed. docs/results/2026-11-22-xla-matrix.md says why.
+    // The goal is 10% for both. The held-out rows miss it, and nothing is promised for them yet: their figures are
+    // printed. docs/results/2026-11-22-xla-matrix.md explains why.
     if (!held_out) { EXPECT_LE(median, 0.10); }
   }
 }
 
-// Of a milliard of multiplications and more; operands that lie in the chip's own memory come without their bytes.
+// Products of at least 1e9 multiplications; operands in the chip's own memory have no bytes in the table.
 TEST_F(XlaMatrix, ProductsTakeTheCyclesOfTheirCompiler) {
   std::vector<double> errors;
   for (const ProductRow& row : read_products().value()) {
@@ -256,10 +257,10 @@ TEST_F(XlaMatrix, ProductsTakeTheCyclesOfTheirCompiler) {
   EXPECT_LE(quantile(errors, 0.5), 0.10);
 }
 
-// All kinds together, for a compiler may write a reduce_scatter or a gather as an all_reduce of the same bytes. What it
-// makes beside them (permutes, parts that it fills up) is at most a hundredth. Two kinds of rows are left out: where
-// memory is tight it gathers again what it had (all-gather.52.remat), and tpu7x's collectives are calls into another
-// core, of which the module does not tell what they carry.
+// All kinds together, because a compiler may write a reduce_scatter or a gather as an all_reduce of the same bytes.
+// What it adds (permutes, padding) is at most a hundredth. Two kinds of rows are excluded: with tight memory the
+// compiler repeats gathers (all-gather.52.remat); and tpu7x's collectives are calls into another core, whose bytes are
+// not in the module.
 TEST_F(XlaMatrix, CollectivesAreTheProgramsInBytes) {
   std::vector<double> errors;
   std::size_t exact = 0, close = 0;
@@ -282,14 +283,14 @@ TEST_F(XlaMatrix, CollectivesAreTheProgramsInBytes) {
   EXPECT_GE(static_cast<double>(close), 0.95 * rows);
 }
 
-// The commit that is tested, or nothing outside of git.
+// The tested commit; empty outside of git.
 std::string commit() {
   const Result<Captured> said = run_captured(
       {.argv = {"git", "-C", SYSTOLE_SOURCE_DIR, "rev-parse", "HEAD"}, .cwd = "/"}, {.timeout = Seconds(10.0)});
   return said.ok() && said->exit.code == 0 ? said->out : std::string();
 }
 
-// Three of the smaller rows, others with each commit. Not of tpu7x, for which compiling takes minutes.
+// Three of the smaller rows, different ones for each commit. Not for tpu7x, whose compiler takes minutes.
 std::vector<MatrixRow> drawn(const std::string& chips) {
   std::vector<MatrixRow> rows;
   for (const MatrixRow& row : read_matrix().value()) {
@@ -322,7 +323,7 @@ void expect_proved_again(const MatrixRow& row) {
     EXPECT_EQ(temporaries.count(), row.temporaries.count()) << row.name();
     return;
   }
-  // The lowering writes another text than was proved: the row still says what is needed, until it does not.
+  // The lowering has changed since the proof: the row is used as long as its memory agrees.
   note(fmt::format("{} is another text than was proved: temporaries {:+.2f}%", row.name(),
                    100 * (temporaries / row.temporaries - 1)));
   EXPECT_NEAR(temporaries / row.temporaries, 1.0, 0.01)

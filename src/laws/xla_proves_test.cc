@@ -1,4 +1,4 @@
-// What the compiler for TPUs says beside what a Program says of itself: `systole prove`, for chips that are not here.
+// The TPU compiler's figures against the Program's own: `systole prove`, for chips that are not installed.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class XlaProves : public testing::Test {
     words.insert(words.end(), {"--on", "v5e:2x2", "--json"});
     Command command = shop_.command(std::move(words));
     command.env.push_back({"XDG_CACHE_HOME", shop_.path("cache")});
-    // A vendor's library leaves what it leaves; LeakSanitizer is for ours.
+    // Leaks of a vendor's library are ignored; LeakSanitizer is for ours.
     command.env.push_back({"ASAN_OPTIONS", "detect_leaks=0"});
     CaptureOptions options;
     options.timeout = Seconds(240.0);
@@ -33,7 +33,7 @@ class XlaProves : public testing::Test {
     return parse_json(said.out, "stdout").value();
   }
 
-  // `unrolled`: layers are written one after the other, not as a loop.
+  // `unrolled`: layers are written out, not as a loop.
   Needs needs(const std::string& recompute, int layers, bool unrolled) const {
     const std::vector<std::string> job{"gpt.yaml", "--set", "train.recompute=" + recompute, "--set",
                                        fmt::format("model.layers={}", layers)};
@@ -51,8 +51,8 @@ class XlaProves : public testing::Test {
   const Workshop shop_;
 };
 
-// Layers whose activations are most of what a step needs. The compiler keeps what it likes; that it computes again what
-// the Program computes again is what loops are for, and where there is none the barriers in the text.
+// Layers whose activations are most of a step's memory. The compiler may keep what it wants; loops make it recompute
+// what the Program recomputes, and without a loop the barriers in the text do.
 TEST_F(XlaProves, recomputing_saves_the_compiler_half_of_what_it_saves_the_arena) {
   shop_.write("gpt.yaml",
               "systole: 1\nname: gpt\nmodel: { family: gpt, layers: 12, width: 512, heads: 8, context: 1024 }\n"

@@ -1,5 +1,5 @@
-// The steps of data/xla/published.json, scheduled again by the compiler for TPUs: it says what was written down. The
-// full counts alone, as a row takes minutes.
+// Reschedules the steps of data/xla/published.json with the TPU compiler and compares with the recorded results. Only
+// in the long form, because a row takes minutes.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the laws of runs through XLA have in common: the tiny job on XLA's CPU plugin, and its losses.
+// Shared by the laws of runs through XLA: the tiny job on XLA's CPU plugin, and its losses.
 
 #include <gtest/gtest.h>
 
@@ -31,8 +31,8 @@ class XlaRuns : public testing::Test {
     if (!pjrt::find_plugin("cpu", pjrt::plugins_folder()).ok()) GTEST_SKIP() << "no plugin: tools/xla-plugins cpu";
   }
 
-  // The tiny job, whole batches unless `more` says otherwise. The plugins are where this process sees them; what is
-  // compiled stays with the suite.
+  // The tiny job, with whole batches unless `more` overrides. It uses this process's plugins; executables are cached
+  // for the suite.
   Captured run(const std::string& device, const std::string& folder, const std::string& precision, int steps,
                std::vector<std::string> more = {}) {
     std::vector<std::string> words = {"run",      "job.yaml",
@@ -50,14 +50,14 @@ class XlaRuns : public testing::Test {
   Captured systole(std::vector<std::string> words) {
     Command command = shop_.command(std::move(words));
     command.env.push_back({"XDG_CACHE_HOME", cache_->path("cache")});
-    // A vendor's library leaves what it leaves; LeakSanitizer is for ours.
+    // Leaks of a vendor's library are ignored; LeakSanitizer is for ours.
     command.env.push_back({"ASAN_OPTIONS", "detect_leaks=0"});
     CaptureOptions options;
     options.timeout = Seconds(240.0);
     return run_captured(command, options).value();
   }
 
-  // What is compiled by one test is loaded by the next.
+  // One test's executables are loaded by the next.
   static void SetUpTestSuite() { cache_ = std::make_unique<Workshop>(); }
   static void TearDownTestSuite() { cache_.reset(); }
 

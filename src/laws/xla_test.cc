@@ -1,12 +1,12 @@
-// sharded-is-unsharded, for the text that XLA gets: whole training steps lowered, compiled and run by XLA on devices of
-// the CPU, unsharded and over every axis, equal the reference in f64 to 1e-12, function by function and as one module.
+// sharded-is-unsharded for XLA's text: whole training steps lowered, compiled and run by XLA on CPU devices, unsharded
+// and over every axis, equal the reference in f64 to 1e-12, function by function and as one module.
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
 
-#include "describe/graph/partition/joined.h"
+#include "describe/partition/fused_step.h"
 #include "describe/stablehlo/testing/xla.h"
 #include "execute/backends/reference/reference.h"
 #include "laws/tiny_laws.h"
@@ -15,23 +15,23 @@
 namespace systole::laws {
 namespace {
 
-using pjrt::plugin;  // of NEEDS
+using pjrt::plugin;  // the plugin of NEEDS
 using pjrt::Plugin;
 using stablehlo::Compiled;
 using stablehlo::DeviceValues;
 using stablehlo::Module;
 
-// Else one mesh, as one module: XLA compiles for seconds.
+// Otherwise one mesh, as one module: XLA takes seconds to compile.
 bool all_meshes() { return std::getenv("SYSTOLE_TEST_LONG") != nullptr; }
 
-// What each device has of each value and slot.
+// Each device's shard of each value and slot.
 class XlaMesh {
  public:
   XlaMesh(const Plugin& xla, const Program& program) : xla_(xla), program_(program) {
     values_.resize(static_cast<std::size_t>(program.mesh.num_devices()));
   }
 
-  // Parameters, state and inputs, as the job has them.
+  // Takes parameters, state and inputs from the job.
   void take(TinyMesh& mesh) {
     for (std::size_t device = 0; device < values_.size(); ++device) {
       for (std::size_t v = 0; v < program_.values.size(); ++v) {
@@ -56,7 +56,7 @@ class XlaMesh {
     }
   }
 
-  // Of the schedule's one function: what its outputs take the place of.
+  // For the schedule's only function: bytes of outputs in arguments' buffers.
   Bytes aliased() const { return compiled_.at(0).program.memory().aliased; }
 
   const HostTensor& at(std::size_t device, const std::string& value, int slot = 0) const {
@@ -99,7 +99,7 @@ struct Case {
   ContextKeys context_keys = ContextKeys::all_gather;
 };
 
-// A key's bias has a gradient that is zero but for rounding (sharded_is_unsharded_test.cc).
+// A key's bias has a gradient that is zero except for rounding (sharded_is_unsharded_test.cc).
 double tolerance(const Case& c, const ProgramValue& value) {
   return c.optimizer == UpdateRule::Kind::adamw && value.residence == Residence::parameter ? 1e-10 : 1e-12;
 }
@@ -111,7 +111,8 @@ void expect_same(const XlaMesh& xla, TinyMesh& mesh, const Case& c) {
                         value.residence == Residence::output;
       if (!kept || value.name.starts_with("evaluate/")) continue;
       for (int slot = 0; slot < value.slots; ++slot)
-        EXPECT_LE(difference(xla.at(d, value.name, slot), mesh.job(d).tensor(value.name, slot)), tolerance(c, value))
+        EXPECT_LE(relative_difference(xla.at(d, value.name, slot), mesh.job(d).tensor(value.name, slot)),
+                  tolerance(c, value))
             << value.name << " of device " << d;
     }
   }
@@ -140,11 +141,11 @@ void expect_xla_is_reference(const Plugin& xla, const Model& model, const Batch&
   mesh.begin(batch);
   double labels = 0;
   for (const double label : batch.at("labels").values()) labels += label >= 0 ? 1 : 0;
-  for (std::size_t d = 0; d < mesh.size(); ++d) {  // as step() puts them
+  for (std::size_t d = 0; d < mesh.size(); ++d) {  // in the order of step()
     mesh.job(d).put("rate", {1e-2});
     mesh.job(d).put("label_count", {labels});
   }
-  const Program one = joined(mesh.program());
+  const Program one = fused_step(mesh.program());
   XlaMesh by_function(xla, mesh.program()), as_one(xla, one);
   by_function.take(mesh);
   as_one.take(mesh);
@@ -192,7 +193,7 @@ class XlaIsReference : public testing::TestWithParam<Case> {};
 
 TEST_P(XlaIsReference, OfDecoders) {
   NEEDS("cpu");
-  DecoderConfig config = divisible(GetParam().llama ? tiny_llama() : tiny_gpt());
+  DecoderSpec config = divisible(GetParam().llama ? tiny_llama() : tiny_gpt());
   const auto model = make_decoder(config);
   expect_xla_is_reference(*it, *model, language_batch(12, 12, 9), 12, GetParam());
 }

@@ -1,19 +1,19 @@
-// `systole backtest ROWS.csv`: our predictions beside what others published that they measured.
+// `systole backtest ROWS.csv`: compares our predictions with published measurements.
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "ground/base/counted.h"
 #include "ground/base/nearest.h"
 #include "ground/base/text_file.h"
 #include "operate/cli/command.h"
-#include "operate/cli/machine.h"
+#include "operate/run/machine.h"
 #include "predict/backtest/accuracy_page.h"
+#include "predict/backtest/error_table.h"
 #include "predict/backtest/fit.h"
-#include "predict/backtest/known_errors.h"
+#include "predict/backtest/judged.h"
 #include "predict/backtest/report.h"
 #include "predict/backtest/row_sets.h"
 #include "predict/backtest/scatter.h"
@@ -29,29 +29,6 @@ struct BacktestOptions {
   std::int64_t worst = 10, threads = 2;
   bool fit = false;
 };
-
-Result<std::vector<PublishedRow>> read_rows(const BacktestOptions& options) {
-  std::vector<PublishedRow> rows;
-  std::map<std::string, Where> place_of;  // of an id
-  for (const std::string& path : options.files) {
-    for (PublishedRow& row : TRY(read_published(TRY(read_text_file(path)), path))) {
-      const auto [first, fresh] = place_of.emplace(row.id, row.where);
-      if (!fresh) {
-        return error(ErrorKind::invalid, "the id '{}' is in {}:{} already", row.id, first->second.file,
-                     first->second.line)
-            .at(row.where)
-            .hinted("a measurement counts once: name each table once, and give each row an id of its own");
-      }
-      rows.push_back(std::move(row));
-    }
-  }
-  if (rows.empty()) {
-    return error(ErrorKind::invalid, "there is a header, and no row under it")
-        .at({options.files.front(), 1, 1})
-        .hinted("data/validation/training.csv is a table to begin with");
-  }
-  return rows;
-}
 
 Status check_set(const std::string& set) {
   const std::vector<std::string> known(row_sets().begin(), row_sets().end());
@@ -77,27 +54,6 @@ std::string text_of(const std::vector<ReportTable>& tables, Printer& out) {
   return text;
 }
 
-// By the profiles as they are, or as they are fitted.
-struct Judged {
-  Scores scores;
-  std::optional<Scores> source_left_out, stack_unseen;
-  JudgedApart apart() const {
-    return {source_left_out ? &*source_left_out : nullptr, stack_unseen ? &*stack_unseen : nullptr};
-  }
-};
-
-Judged judge(std::span<const PreparedRow> rows, std::span<const StackProfile> stacks, bool apart) {
-  Judged judged;
-  judged.scores =
-      score(rows, [&](const PreparedRow& row) -> const StackProfile& { return stack_of(stacks, row.stack->name); });
-  if (!apart) return judged;
-  const SourcesLeftOut left_out(rows, stacks);
-  judged.source_left_out = score(rows, std::cref(left_out));
-  const StacksUnseen unseen(stacks);
-  judged.stack_unseen = score(rows, std::cref(unseen));
-  return judged;
-}
-
 ExitCode backtest_rows(const BacktestOptions& options, Context& context) {
   check_set(options.set).value();
   for (const std::string& path : {options.svg, options.page, options.save})
@@ -106,7 +62,7 @@ ExitCode backtest_rows(const BacktestOptions& options, Context& context) {
   const std::vector<StackProfile> given =
       options.stacks.empty() ? builtin_stacks()
                              : read_stacks(read_text_file(options.stacks).value(), options.stacks).value();
-  std::vector<PublishedRow> published = read_rows(options).value();
+  std::vector<PublishedRow> published = read_published_files(options.files).value();
   PrepareOptions prepare_options;
   prepare_options.threads = static_cast<int>(options.threads);
   prepare_options.progress = [&](std::size_t done, std::size_t all) {

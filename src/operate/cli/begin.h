@@ -1,5 +1,5 @@
 #pragma once
-// Commands with which a workload begins.
+// Commands that create a workload.
 
 #include "operate/cli/command.h"
 

@@ -1,12 +1,11 @@
-// The commands on a run whose tokenizer was brought along: what is asked for, kept, generated and refused.
+// Commands on a run with a given tokenizer: what is required, kept, generated and refused.
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "ground/base/document.h"
+#include "ground/base/testing/files.h"
 #include "ground/base/testing/places.h"
 #include "operate/cli/testing/run_systole.h"
 
@@ -29,12 +28,6 @@ train:
 )";
 
 const std::filesystem::path kGolden = SYSTOLE_SOURCE_DIR "/src/execute/data/golden";
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 class ByteLevelBpeCommands : public testing::Test {
  protected:

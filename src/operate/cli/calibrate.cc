@@ -1,4 +1,4 @@
-// `systole calibrate`: measures this machine and writes its entry in the user's catalog, which every plan then reads.
+// `systole calibrate`: measures this machine and writes its entry in the user's catalog, which plans then use.
 
 #include "execute/calibrate/calibrate.h"
 
@@ -8,7 +8,7 @@
 
 #include "ground/base/counted.h"
 #include "operate/cli/command.h"
-#include "operate/cli/session.h"
+#include "operate/run/plan_run.h"
 
 namespace systole::cli {
 namespace {
@@ -58,7 +58,7 @@ ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& cont
   const int threads = machine.device->target().threads;
   std::string entry = calibrated_entry(threads);
   if (!options.pin_isa.empty()) entry += "-" + options.pin_isa;
-  std::ranges::replace(entry, '/', '-');  // "avx2/avx512": kernels of ours and of the library
+  std::ranges::replace(entry, '/', '-');  // "avx2/avx512": our kernels and the library's
   const std::string file = entry + ".yaml";
   write_whole(*store, file, catalog_text(facts, entry, machine.identity, date)).value();
   Node list = Node::map();

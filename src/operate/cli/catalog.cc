@@ -1,25 +1,11 @@
-// `systole catalog`: accelerators, machines, slices, zones and prices, with who says so and when.
+// `systole catalog`: accelerators, machines, slices, zones and prices, each with source and date.
 
 #include <algorithm>
-#include <cstdlib>
-#include <iterator>
 
 #include "ground/base/counted.h"
 #include "operate/cli/catalog_view.h"
-#include "operate/cli/machine.h"
 
 namespace systole::cli {
-
-Result<CatalogView> open_catalog_view(Clock& clock) {
-  const std::string folder = user_catalog_folder(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"));
-  std::vector<CatalogFile> own = TRY(read_catalog_folder(folder));
-  Catalog catalog = TRY(read_catalog());
-  std::vector<CatalogFile> tables = TRY(read_catalog_tables(folder));
-  std::ranges::move(tables, std::back_inserter(own));
-  CatalogTables read = TRY(CatalogTables::read(own));
-  TRY(read.check_own_names(catalog));
-  return CatalogView{std::move(catalog), std::move(read), clock.timestamp().substr(0, 10)};
-}
 
 void add_accelerator_filter(Subcommand command, CatalogFilters& filters) {
   command.add_option("--accelerator", filters.accelerator, "of this one alone: h100, nvidia-l4, v5litepod");

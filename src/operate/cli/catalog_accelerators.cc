@@ -1,4 +1,5 @@
-// `systole catalog accelerators [NAME]`: chips and their dense peaks; of one, every fact with its source and date.
+// `systole catalog accelerators [NAME]`: chips and their dense peak rates; for one chip, every fact with its source and
+// date.
 
 #include <fmt/ranges.h>
 
@@ -15,7 +16,7 @@ struct AcceleratorsOptions {
 
 bool is_accelerator(const CatalogEntry& entry) { return entry.kind == "gpu" || entry.kind == "tpu"; }
 
-// "989"; "9.3 v" of vector units; "-" where nobody says.
+// "989"; "9.3 v" for vector units; "-" if unknown.
 std::string peak_text(const CatalogEntry& entry, std::string_view type) {
   const std::optional<Peak> peak = peak_of(entry, type);
   if (!peak) return "-";

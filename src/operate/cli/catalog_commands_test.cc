@@ -1,4 +1,4 @@
-// `systole catalog`: the tables that it prints, what it says of wrong questions and of wrong files.
+// `systole catalog`: its tables, and its messages for wrong arguments and files.
 
 #include <gtest/gtest.h>
 
@@ -88,7 +88,7 @@ TEST(CatalogCommand, filters) {
   EXPECT_TRUE(says(catalog(systole, {"slices", "v5p-128"}).out, "v5p:4x4x4"));
 }
 
-// Accelerators that are attached are asked for by the machine that they go on.
+// An attachable accelerator is requested with its machine.
 TEST(CatalogCommand, an_accelerator_that_is_attached) {
   const SystoleRunner systole;
   const Captured machines = catalog(systole, {"machines", "n1-standard-4", "--accelerator", "t4"});
@@ -101,7 +101,7 @@ TEST(CatalogCommand, an_accelerator_that_is_attached) {
   EXPECT_TRUE(says(catalog(systole, {"slices", "v5e-4"}).out, "v5litepod-4"));
 }
 
-// What a machine has of the network is its own, not that of the largest of its family; a TPU has several links.
+// Each machine has its own network rate, not that of the largest of its family; a TPU has several links.
 TEST(CatalogCommand, figures_of_a_row_are_of_one_thing) {
   const SystoleRunner systole;
   for (const auto& [machine, gbits] :
@@ -143,7 +143,7 @@ TEST(CatalogCommand, wrong_questions_are_refused_with_the_nearest_names) {
   }
 }
 
-// The user's files lie over what is built in; wrong ones are refused at their place.
+// The user's files overlay the built-in catalog; errors in them are reported at their position.
 TEST(CatalogCommand, the_users_files) {
   const SystoleRunner systole;
   const std::string folder = ".config/systole/catalog/";
@@ -179,7 +179,7 @@ TEST(CatalogCommand, the_users_files) {
   }
 }
 
-// This test's year or a later one: prices of July 2026 are old, and it is said so.
+// In this test's year or later, prices of July 2026 are old, and are marked as old.
 TEST(CatalogCommand, old_figures_are_marked) {
   const SystoleRunner systole;
   const Node document =

@@ -1,4 +1,4 @@
-// `systole catalog compare A B ...`: one table, one dtype for all, with sources, and what a dollar buys at peak.
+// `systole catalog compare A B ...`: one table, one dtype for all, with sources, and peak rate per dollar.
 
 #include <fmt/ranges.h>
 
@@ -32,7 +32,8 @@ std::string link_key(const CatalogEntry& chip) {
   return chip.facts.contains("nvlink.bandwidth") ? "nvlink.bandwidth" : "pcie.bandwidth";
 }
 
-// All links of a chip one way: of a TPU two along each dim of its torus. `made_of`: "6 of 90.0 GB/s", "NVLink".
+// All links of a chip in one direction: a TPU has two along each dim of its torus. `made_of`: "6 of 90.0 GB/s",
+// "NVLink".
 std::string links_text(const CatalogEntry& chip, SourceNotes& notes, std::string& made_of) {
   const std::string key = link_key(chip);
   const auto link = chip.facts.find(key);
@@ -54,7 +55,7 @@ std::string peak_text(const ComparedChip& one, SourceNotes& notes) {
                      notes.note(fact.source, fact.date, kFactIsOldAfter));
 }
 
-// One accelerator's cells, from the peak down to what a dollar buys.
+// One accelerator's cells, from the peak rate to the rate per dollar.
 std::vector<std::string> column_of(const ComparedChip& one, SourceNotes& notes) {
   const CatalogEntry& chip = *one.chip;
   std::string made_of;
@@ -64,13 +65,14 @@ std::vector<std::string> column_of(const ComparedChip& one, SourceNotes& notes) 
   if (one.offer) {
     const std::string& place = one.offer->zone.empty() ? one.offer->region : one.offer->zone;
     const char* const own = one.offer->provisioning == Provisioning::own ? " own" : "";
-    cells.push_back(fmt::format("{}{} {}", to_string(*one.per_chip), own, notes.price(one.offer->price.dated)));
+    cells.push_back(
+        fmt::format("{}{} {}", to_string(*one.per_chip * Chips(1)), own, notes.price(one.offer->price.dated)));
     cells.push_back(one.offer->name());
     cells.push_back(place);
   } else {
     cells.insert(cells.end(), {kUnknown, one.offers == 0 ? "no offer on these terms" : "no list names a price", "-"});
   }
-  cells.push_back(one.flops_per_dollar ? fmt::format("{:.0f} PFLOP", *one.flops_per_dollar / 1e15) : kUnknown);
+  cells.push_back(one.flops_per_dollar ? fmt::format("{:.0f} PFLOP", one.flops_per_dollar->count() / 1e15) : kUnknown);
   return cells;
 }
 
@@ -119,7 +121,7 @@ Node node_of(const ComparedChip& one, const std::string& today) {
   return node.set("peak", std::move(peak))
       .set("facts", std::move(facts))
       .set("price", std::move(price))
-      .set("flops_per_dollar", one.flops_per_dollar ? Node(*one.flops_per_dollar) : Node());
+      .set("flops_per_dollar", one.flops_per_dollar ? Node(one.flops_per_dollar->count()) : Node());
 }
 
 ExitCode compare(const CompareOptions& options, Context& context) {

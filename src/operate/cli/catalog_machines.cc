@@ -1,4 +1,4 @@
-// `systole catalog machines [NAME]`: machine types and what is in them; of one, all that is known, its network too.
+// `systole catalog machines [NAME]`: machine types and their hardware; for one, all facts, including its network.
 
 #include <fmt/ranges.h>
 
@@ -16,7 +16,7 @@ struct MachinesOptions {
   CatalogFilters filters;
 };
 
-// A letter for each of the terms, in their order: "DSFR".
+// A letter per provisioning term, in their order: "DSFR".
 constexpr std::string_view kLetters = "DSFC13RO";
 const char* const kLegend =
     "had: D on demand, S spot, F flex-start, C calendar, R reservation, O one's own; -: not known\n";
@@ -27,7 +27,7 @@ std::string had_text(const MachineType& type) {
   return text.empty() ? "-" : text;
 }
 
-// This machine as one of the list.
+// This machine as a row of the list.
 MachineType at_hand(const std::string& today) {
   MachineType type;
   type.name = "this-machine";
@@ -74,7 +74,7 @@ bool is_of(const Fabric& fabric, const MachineType& type) {
   return all.find(" " + type.name + " ") != all.npos;
 }
 
-// "gpu nics   4 of 200 Gbit/s" and the like, for what is known.
+// Lines such as "gpu nics   4 of 200 Gbit/s", for known facts.
 std::string text_of(const MachineType& type, const Fabric* fabric, const std::string& today, int width) {
   SourceNotes notes(today);
   std::vector<std::array<std::string, 2>> rows;
@@ -103,7 +103,7 @@ std::string text_of(const MachineType& type, const Fabric* fabric, const std::st
   add("note", type.note);
   add("from", notes.fact(type.dated));
   if (fabric != nullptr) {
-    // The row of a family is of one of its machines; what others have an accelerator follows from their own cards.
+    // A family's row is about one of its machines; others' rate per accelerator follows from their own NICs.
     const std::optional<BytesPerSecond> each =
         is_of(*fabric, type) && fabric->per_accelerator ? fabric->per_accelerator : network_of_accelerator(type);
     add("between machines",

@@ -1,4 +1,4 @@
-// `systole catalog prices`: what lists and the user say that things cost by the hour.
+// `systole catalog prices`: hourly prices from price lists and from the user.
 
 #include <algorithm>
 #include <set>
@@ -11,11 +11,11 @@ namespace {
 
 struct PricesOptions {
   CatalogFilters filters;
-  std::optional<double> max_price;
+  std::optional<double> max_price;  // per hour
   bool all = false;
 };
 
-// The columns, and what --json calls them.
+// The columns, and their names in --json.
 constexpr struct {
   Provisioning terms;
   const char* header;
@@ -83,14 +83,15 @@ class PriceList {
   const PricesOptions& options_;
   CatalogView& view_;
   std::string accelerator_;
-  std::set<std::string> machines_;  // that hold the accelerator
-  bool attached_ = false;           // it goes on the machine that was asked for: two prices make one
+  std::set<std::string> machines_;  // machines with the accelerator
+  bool attached_ = false;           // it attaches to the requested machine: the price is a sum of two
 };
 
-// Whether one of its prices is known and no higher than --max-price.
+// Whether one of its prices is known and at most --max-price.
 bool PriceList::priced(const PriceRow& row) const {
-  return std::ranges::any_of(
-      row.cells, [&](const PriceCell& cell) { return cell.amount && cell.amount->count() <= *options_.max_price; });
+  return std::ranges::any_of(row.cells, [&](const PriceCell& cell) {
+    return cell.amount && *cell.amount <= DollarsPerHour(*options_.max_price);
+  });
 }
 
 bool PriceList::wanted(const PriceRow& row) const {
@@ -132,7 +133,7 @@ void PriceList::check_places() const {
   check(f.machine, machines, "machine");
 }
 
-// Lists state a price on demand of machines that are not had so.
+// Price lists have on-demand prices also for machines that are not available on demand.
 bool is_not_had(const PriceRow& row, Provisioning terms, std::span<const MachineType> machines) {
   if (terms != Provisioning::on_demand || row.of != PriceOf::machine || !row.cell(terms).amount) return false;
   const auto type = std::ranges::find(machines, row.item, &MachineType::name);
@@ -162,7 +163,7 @@ const char* const kLegend =
     "-: the list says nothing; ^: listed, but the machine is not had on demand\n"
     "part: the GPUs of a machine without the machine\n";
 
-// This machine is had for nothing.
+// This machine, for free.
 PriceRow at_hand(const std::string& today) {
   PriceRow row;
   row.item = "this-machine";

@@ -1,4 +1,4 @@
-// `systole catalog slices [NAME]`: TPU slices by both of their names.
+// `systole catalog slices [NAME]`: TPU slices, by both of their names.
 
 #include <fmt/ranges.h>
 
@@ -13,7 +13,7 @@ struct SlicesOptions {
   std::int64_t max_chips = 0;
 };
 
-// "xyz" for the axes whose ends are joined.
+// "xyz" for the axes with wrap-around links.
 std::string closes_text(const TpuSlice& slice) {
   std::string text;
   for (std::size_t i = 0; i < slice.closes.size(); ++i)

@@ -1,4 +1,4 @@
-// `systole catalog zones`: which accelerator is where.
+// `systole catalog zones`: which accelerators each zone has.
 
 #include <set>
 
@@ -46,7 +46,7 @@ Node node_of(const ZoneRow& row, const std::string& today) {
   return node;
 }
 
-// A region or zone that no row names is a mistake, not an empty list.
+// An unknown region or zone is an error, not an empty list.
 void check_place(const std::string& asked, const std::set<std::string>& known, const char* what) {
   if (asked.empty() || known.contains(asked)) return;
   const std::vector<std::string> names(known.begin(), known.end());

@@ -1,16 +1,22 @@
-// `systole check WORKLOAD`: every error of a workload at once, what it would need that this machine lacks, and what is
-// legal but looks like a mistake; of a workload with keys of a cluster what render would refuse, too, and of which
-// quota it needs more than a new project has. Builds the whole Program on a device that runs nothing and looks whether
-// the files of text are there; reads none of them and allocates no arena.
+// `systole check WORKLOAD`: all errors of a workload at once, what it needs that this machine lacks, and legal settings
+// that are probably mistakes. For a workload with keys of a cluster also what render would refuse, and quotas above a
+// new project's default. Builds the whole Program on a device that runs nothing, and checks that text files exist;
+// reads none of them and allocates no arena.
 
+#include <algorithm>
+
+#include "describe/job/engine_program.h"
+#include "describe/models/list.h"
 #include "execute/backends/null/null.h"
 #include "ground/base/counted.h"
+#include "ground/base/errors.h"
 #include "ground/process/spawn.h"
 #include "operate/check/lint.h"
-#include "operate/cli/origin.h"
-#include "operate/cli/rank_threads.h"
+#include "operate/cli/plan_serve.h"
 #include "operate/cli/rendering.h"
 #include "operate/cli/workload_options.h"
+#include "operate/run/origin.h"
+#include "operate/run/run_places.h"
 
 namespace systole::cli {
 namespace {
@@ -24,15 +30,53 @@ Status check_origin(const Workload& workload, const WorkloadSource& source) {
   return fits_origin(workload, TRY(find_origin(workload, source)), source);
 }
 
-// Tells each on stderr; returns them for --json.
+// Reports each on stderr; returns them for --json.
 Node tell_quotas(const std::vector<QuotaNote>& notes, Context& context) {
   Node all = Node::sequence();
   for (const QuotaNote& note : notes) {
-    context.out.message("note: quota: " + note.text);
-    context.out.message("  hint: " + note.hint);
+    context.out.note("quota: " + note.text, note.hint);
     all.push(Node::map({{"text", note.text}, {"hint", note.hint}}));
   }
   return all;
+}
+
+// Lint warnings, and the secrets that a run on this machine would not find; those that the workload's env sets are not
+// checked.
+std::vector<Lint> warnings_of(const Workload& workload) {
+  std::vector<Lint> all = systole::lint(workload);
+  CheckpointSpec keys = workload.checkpoint;
+  for (std::string* ref : {&keys.encryption_key, &keys.signing_key})
+    for (const auto* given : {&workload.env, &workload.secrets})
+      if (std::ranges::any_of(*given, [&](const auto& variable) { return *ref == "env:" + variable.first; }))
+        ref->clear();
+  for (const MissingKey& missing : missing_keys(keys))
+    all.push_back({"missing_key", missing.key, missing.why.message, missing.why.hint});
+  return all;
+}
+
+// Builds the server's Program and reads the trace.
+ExitCode check_serving(const WorkloadArguments& arguments, const Workload& workload, Context& context) {
+  pin_isa(arguments.backend, arguments.pin_isa).value();
+  const Machine machine = open_machine(arguments.backend, workload.resources, context.clock).value();
+  const std::unique_ptr<Device> device = make_null_device(machine.device->target());
+  const std::unique_ptr<const Model> model = make_model(workload.model);
+  const EngineOptions engine = completed(*model, {.slots = workload.serve.slots,
+                                                  .cache = workload.serve.context.value_or(0),
+                                                  .buckets = {},
+                                                  .parameter = workload.serve.parameter});
+  verify(engine_program(*model, engine, device->target(),
+                        [&](const Graph& graph, const GraphNode& node) { return device->workspace(graph, node); }));
+  trace_of(workload).value();
+  const std::int64_t parameters = num_parameters(*model);
+  context.out.prose(fmt::format("{}: OK: {} serve {} of {} at once\n", arguments.path, counted(parameters, "parameter"),
+                                counted(engine.slots, "sequence"), counted(engine.cache, "token")));
+  context.out.json(Node::map({{"well", true},
+                              {"parameters", parameters},
+                              {"slots", engine.slots},
+                              {"context", engine.cache},
+                              {"target", device->target().name}}));
+  context.out.message("next: systole plan " + words_of(arguments));
+  return ExitCode::done;
 }
 
 ExitCode check_workload(const CheckOptions& options, Context& context) {
@@ -52,9 +96,10 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
     context.out.json(Node::map({{"well", true}, {"program", program}, {"quotas", quotas}}));
     return ExitCode::done;
   }
+  if (workload.kind == Workload::Kind::serve) return check_serving(options.workload, workload, context);
   pin_isa(options.workload.backend, options.workload.pin_isa).value();
   const Machine machine = open_machine(options.workload.backend, workload.resources, context.clock,
-                                       {.ranks = ranks_of(workload), .exact = workload.train.exact})
+                                       {.ranks = workload.num_devices(), .exact = workload.train.exact})
                               .value();
   const std::unique_ptr<Device> device = make_null_device(machine.device->target());
   const Status threads = check_threads(options.workload.backend, workload.resources, loaded.source);
@@ -72,7 +117,7 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
   const Job& job = *made;
   verify(*job.program);
   Node warnings = Node::sequence();
-  for (const Lint& lint : systole::lint(workload)) {
+  for (const Lint& lint : warnings_of(workload)) {
     context.out.warning(fmt::format("{}: {}", lint.key, lint.text), lint.hint);
     warnings.push(Node::map({{"key", lint.key}, {"text", lint.text}, {"hint", lint.hint}}));
   }
@@ -99,6 +144,7 @@ void add_check(Subcommand app, Context& context) {
       add_command(app, "check", "every error of a workload at once; nothing is run", options, context, check_workload);
   options->workload.command = true;
   options->workload.machines = true;
+  options->workload.serves = true;
   add_workload_arguments(command, options->workload);
 }
 

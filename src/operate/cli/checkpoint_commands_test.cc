@@ -61,7 +61,7 @@ TEST(CheckpointCommands, an_encrypted_run_goes_on_with_its_key_and_not_without) 
   EXPECT_NE(other.exit.code, 0);
   EXPECT_NE(other.err.find("wrong key"), std::string::npos) << other.err;
 
-  // The folder by itself, as it would be copied to another machine.
+  // The bare folder, as copied to another machine.
   const Captured shown = systole.run({"ckpt", "verify", "mine/checkpoints"});
   EXPECT_EQ(shown.exit.code, 0) << "hashes need no key: " << shown.err;
   const Captured numbers =
@@ -79,14 +79,15 @@ TEST(CheckpointCommands, an_encrypted_run_goes_on_with_its_key_and_not_without) 
   EXPECT_NE(untrusted.err.find("is signed by " + key), std::string::npos) << untrusted.err;
 }
 
-// A new key opens nothing that another one closed: only a run that begins is told how one is made.
+// A new key cannot read existing checkpoints, so only a run that begins gets a hint how to create one.
 TEST(CheckpointCommands, a_key_that_is_not_there_is_made_by_a_run_that_begins_alone) {
   const SystoleRunner systole;
   systole.write("job.yaml", std::string(kWorkload) + "checkpoint: { encryption_key: 'env:KEY' }\n");
   const Captured begins = systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "mine"});
   EXPECT_NE(begins.exit.code, 0);
-  EXPECT_NE(begins.err.find("hint: export KEY=$(openssl rand -hex 32), and keep it\n"), std::string::npos)
+  EXPECT_NE(begins.err.find("; make one and keep it: without it no checkpoint opens\n"), std::string::npos)
       << begins.err;
+  EXPECT_NE(begins.err.find("  hint: export KEY=$(openssl rand -hex 32)\n"), std::string::npos) << begins.err;
   const Captured made = in_shell(systole, "\"$SYSTOLE\" run job.yaml --backend reference --folder mine");
   ASSERT_EQ(made.exit.code, 0) << made.err;
 
@@ -107,11 +108,46 @@ TEST(CheckpointCommands, a_key_that_is_not_there_is_made_by_a_run_that_begins_al
   }
   const Captured listed = in_shell(systole, "KEY=$OTHER \"$SYSTOLE\" ckpt list mine");
   EXPECT_NE(listed.out.find("cannot be read: wrong key: "), std::string::npos) << listed.out;
+  EXPECT_EQ(listed.out.find("0 B"), std::string::npos) << "nothing is known of it\n" << listed.out;
+  EXPECT_EQ(listed.err, "hint: export KEY with the value that the run was begun with\n");
   const Captured verified = in_shell(systole, "KEY=$OTHER \"$SYSTOLE\" ckpt verify mine");
   EXPECT_EQ(verified.exit.code, 1) << verified.err;
   EXPECT_NE(verified.out.find("step 4: cannot be read: "), std::string::npos) << verified.out;
+  EXPECT_EQ(verified.err, "") << "none verifies";
   const Captured pinned = in_shell(systole, "KEY=$OTHER \"$SYSTOLE\" resume mine --pin-isa");
   EXPECT_NE(pinned.err.find("error: wrong key: "), std::string::npos) << pinned.err;
+}
+
+// The hint is a valid shell command.
+TEST(CheckpointCommands, the_hint_of_a_key_file_is_a_command_alone) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", std::string(kWorkload) + "checkpoint: { encryption_key: 'file:my key' }\n");
+  const Captured begins = systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "mine"});
+  EXPECT_EQ(begins.exit.code, 2) << begins.err;
+  EXPECT_NE(begins.err.find("  hint: (umask 077; openssl rand -hex 32 > 'my key')\n"), std::string::npos) << begins.err;
+}
+
+// A run that cannot save is refused: it creates no folder, and reports each key at its position.
+TEST(CheckpointCommands, a_run_without_its_keys_takes_no_folder) {
+  const SystoleRunner systole;
+  systole.write("job.yaml",
+                std::string(kWorkload) + "checkpoint:\n  encryption_key: 'env:KEY'\n  signing_key: 'env:SHORT'\n");
+  for (const char* more : {"", " --ranks 2 --in-process", " --ranks 2"}) {
+    const Captured got =
+        systole.shell(fmt::format("SHORT=12 \"$SYSTOLE\" run job.yaml --backend reference --folder mine{}", more));
+    EXPECT_EQ(got.exit.code, 2) << more << got.err;
+    EXPECT_NE(got.err.find("error: checkpoint.encryption_key: the key env:KEY is not there"), std::string::npos)
+        << more << got.err;
+    EXPECT_EQ(got.err.find("job.yaml:10:"), 0u) << more << got.err;
+    EXPECT_NE(got.err.find("error: checkpoint.signing_key: the key env:SHORT is no key"), std::string::npos)
+        << more << got.err;
+    EXPECT_FALSE(std::filesystem::exists(systole.folder() / "mine")) << more;
+  }
+  const Captured checked = systole.run({"check", "job.yaml"});
+  EXPECT_EQ(checked.exit.code, 0) << checked.err;
+  EXPECT_NE(checked.err.find("warning: checkpoint.encryption_key: the key env:KEY is not there"), std::string::npos)
+      << checked.err;
+  EXPECT_NE(checked.err.find("  hint: export KEY=$(openssl rand -hex 32)\n"), std::string::npos) << checked.err;
 }
 
 TEST(CheckpointCommands, a_secret_in_the_workload_is_refused) {

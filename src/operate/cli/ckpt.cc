@@ -2,19 +2,22 @@
 // `reshard` and `public-key`.
 
 #include <filesystem>
+#include <set>
 
 #include "execute/checkpoint/compare.h"
 #include "execute/checkpoint/inspect.h"
 #include "execute/checkpoint/retention.h"
+#include "execute/weights/hf_folder.h"
 #include "ground/base/counted.h"
+#include "ground/base/errors.h"
 #include "ground/base/files.h"
 #include "ground/base/parallel.h"
 #include "ground/base/quantity.h"
 #include "ground/base/units.h"
 #include "operate/cli/ckpt_reshard.h"
 #include "operate/cli/command.h"
-#include "operate/cli/hf_folder.h"
-#include "operate/cli/run_places.h"
+#include "operate/run/run_places.h"
+#include "operate/run/run_weights.h"
 
 namespace systole::cli {
 namespace {
@@ -35,10 +38,8 @@ std::string dims(const Shape& shape) {
 
 Node maybe(const std::optional<double>& number) { return number ? Node(*number) : Node(); }
 
-// One that asks for another key, or that this user may not read, is as it was written.
 const char* verdict_on(const Error& unreadable) {
-  const bool refused = unreadable.kind == ErrorKind::invalid || unreadable.kind == ErrorKind::io;
-  return refused ? "cannot be read" : "damaged";
+  return checkpoint::is_refused(unreadable) ? "cannot be read" : "damaged";
 }
 
 std::string health_of(const checkpoint::Summary& s) {
@@ -48,14 +49,32 @@ std::string health_of(const checkpoint::Summary& s) {
   return s.blessed ? "blessed" : "";
 }
 
+std::vector<std::string> cells(const checkpoint::Summary& s) {
+  if (s.unreadable) return {with_commas(s.step), "-", "-", "-", "-", "-", health_of(s)};
+  return {with_commas(s.step),
+          s.date.substr(0, 19),
+          s.metric ? fmt::format("{:.4f}", *s.metric) : "-",
+          std::to_string(s.num_tensors),
+          to_string(s.chunk_bytes),
+          to_string(s.own_bytes),
+          health_of(s)};
+}
+
+// Hints for unreadable checkpoints, each once.
+void tell_hints(const std::vector<checkpoint::Summary>& all, Context& context) {
+  std::set<std::string> hints;
+  for (const checkpoint::Summary& s : all)
+    if (s.unreadable && !s.unreadable->hint.empty() && hints.insert(s.unreadable->hint).second)
+      context.out.message("hint: " + s.unreadable->hint);
+}
+
 ExitCode ckpt_list(const CkptOptions& options, Context& context) {
   const CheckpointPlace place = find_checkpoints(options.run, options.keys).value();
   std::vector<std::vector<std::string>> rows;
   Node list = Node::sequence();
   const std::vector<checkpoint::Summary> all = checkpoint::list(place.folder).value();
   for (const checkpoint::Summary& s : all) {
-    rows.push_back({with_commas(s.step), s.date.substr(0, 19), s.metric ? fmt::format("{:.4f}", *s.metric) : "-",
-                    std::to_string(s.num_tensors), to_string(s.chunk_bytes), to_string(s.own_bytes), health_of(s)});
+    rows.push_back(cells(s));
     list.push(Node::map({{"step", s.step},
                          {"date", s.date},
                          {"metric", maybe(s.metric)},
@@ -71,6 +90,7 @@ ExitCode ckpt_list(const CkptOptions& options, Context& context) {
   else
     context.out.data(table({"step>", "written (UTC)", "metric>", "tensors>", "size>", "freed if deleted>", ""}, rows,
                            context.out.width()));
+  tell_hints(all, context);
   context.out.json(Node::map({{"folder", place.path}, {"checkpoints", list}}));
   return ExitCode::done;
 }
@@ -138,14 +158,19 @@ ExitCode ckpt_show(const CkptOptions& options, Context& context) {
   return ExitCode::done;
 }
 
-// The damage in one checkpoint, as a line and a node. False when there is some.
-bool verify_step(const CheckpointPlace& place, std::int64_t step, Node& list, std::string& text) {
+// Result of verifying one checkpoint, as a line and a node; false if it is damaged.
+struct Verified {
+  std::size_t well = 0, damaged = 0;  // checkpoints; one unreadable for this user or key is neither
+};
+
+void verify_step(const CheckpointPlace& place, std::int64_t step, Node& list, std::string& text, Verified& verified) {
   const auto manifest = checkpoint::load_manifest(place.folder, step);
   if (!manifest.ok()) {
     const Error damage = below(place.root, manifest.error());
     text += fmt::format("step {}: {}: {}\n", step, verdict_on(damage), to_string(damage));
     list.push(Node::map({{"step", step}, {"well", false}, {"error", error_node(damage)}}));
-    return false;
+    if (!checkpoint::is_refused(damage)) ++verified.damaged;
+    return;
   }
   const auto damage =
       checkpoint::find_damage(place.folder, *manifest, checkpoint::Verify::contents, io_threads()).value();
@@ -161,7 +186,7 @@ bool verify_step(const CheckpointPlace& place, std::int64_t step, Node& list, st
   if (damage.empty()) text += fmt::format("step {}: OK, {} read\n", step, to_string(manifest->chunk_bytes()));
   list.push(Node::map(
       {{"step", step}, {"well", damage.empty()}, {"bytes_read", manifest->chunk_bytes().count()}, {"damage", chunks}}));
-  return damage.empty();
+  ++(damage.empty() ? verified.well : verified.damaged);
 }
 
 ExitCode ckpt_verify(const CkptOptions& options, Context& context) {
@@ -171,12 +196,17 @@ ExitCode ckpt_verify(const CkptOptions& options, Context& context) {
   if (steps.empty()) fail(told_in(place, error(ErrorKind::not_found, "there is no checkpoint in '{}'", place.path)));
   Node list = Node::sequence();
   std::string text;
-  bool well = true;
-  for (std::int64_t step : steps) well = verify_step(place, step, list, text) && well;
+  Verified verified;
+  for (const std::int64_t step : steps) verify_step(place, step, list, text, verified);
   context.out.data(text);
   context.out.json(Node::map({{"folder", place.path}, {"checkpoints", list}}));
-  if (!well) context.out.message("hint: resume and generate take the newest that verifies");
-  return well ? ExitCode::done : ExitCode::no;
+  if (verified.well == steps.size()) return ExitCode::done;
+  if (verified.well > 0) {
+    context.out.message("hint: resume and generate take the newest that verifies");
+  } else if (verified.damaged > 0) {
+    context.out.message("hint: none verifies: bring the folder back from a copy, or train anew in another --folder");
+  }
+  return ExitCode::no;
 }
 
 ExitCode ckpt_diff(const CkptOptions& options, Context& context) {
@@ -214,7 +244,7 @@ ExitCode ckpt_diff(const CkptOptions& options, Context& context) {
 // As a Hugging Face model: weights, config.json and the tokenizer's files.
 ExitCode export_model(const CkptOptions& options, Context& context) {
   const CheckpointPlace place = find_checkpoints(options.run, options.keys).value();
-  const RunPlace run = open_run(read_asked_checkpoint(options.run).run).value();
+  const RunPlace run = open_run(parse_checkpoint_reference(options.run).run).value();
   const Checkpoint from = open_checkpoint(place).value();
   const std::filesystem::path to = absolute_path(options.to).value();
   std::error_code failed;
@@ -224,7 +254,7 @@ ExitCode export_model(const CkptOptions& options, Context& context) {
              .hinted("--to: a folder that may be made and written"));
   }
   const std::unique_ptr<Store> store = open_posix_store(to.string()).value();
-  const std::int64_t rank = workload_of(run).value().model.adapter_rank;
+  const std::int64_t rank = workload_of(run).value().model.adapters().rank;
   const bool merged = rank > 0 && !options.adapters;
   const ExportedFiles files = options.adapters
                                   ? export_peft_folder(run, from, *store).value()

@@ -1,16 +1,14 @@
-// `systole ckpt reshard RUN@STEP --mesh "data=8"`: the same checkpoint, cut as the ranks of another mesh will read it.
-// `systole ckpt public-key REFERENCE`: what others need to check a signature.
+// `systole ckpt reshard RUN@STEP --mesh "data=8"`: rewrites a checkpoint in the shards of another mesh. `systole ckpt
+// public-key REFERENCE`: the public key to verify a signature.
 
 #include "operate/cli/ckpt_reshard.h"
 
-#include <fnmatch.h>
-
 #include "execute/checkpoint/reshard.h"
+#include "execute/checkpoint/sharding_rules.h"
 #include "ground/base/counted.h"
 #include "ground/base/parallel.h"
 #include "ground/base/units.h"
-#include "ground/store/lock.h"
-#include "operate/cli/run_places.h"
+#include "operate/run/run_places.h"
 
 namespace systole::cli {
 namespace {
@@ -21,47 +19,20 @@ struct ReshardOptions {
   checkpoint::KeyRefs keys;
 };
 
-struct Rule {
-  std::string glob;
-  Sharding sharding;
-};
-
-Result<std::vector<Rule>> read_rules(const std::vector<std::string>& texts) {
-  std::vector<Rule> rules;
-  for (const std::string& text : texts) {
-    const std::size_t at = text.find('=');
-    if (at == text.npos || at == 0) {
-      return error(ErrorKind::invalid, "--sharding '{}' names no tensors", text)
-          .hinted("as in --sharding 'blocks.*.mlp.up={}{model}'");
-    }
-    rules.push_back({text.substr(0, at), TRY(Sharding::parse(text.substr(at + 1)))});
-  }
-  return rules;
-}
-
-// The first rule that matches; without one, the first dim is cut along every axis, as fully sharded state is.
-Sharding sharding_of(const checkpoint::TensorEntry& tensor, const Mesh& mesh, const std::vector<Rule>& rules) {
-  for (const Rule& rule : rules) {
-    if (::fnmatch(rule.glob.c_str(), tensor.name.c_str(), FNM_NOESCAPE) == 0) return rule.sharding;
-  }
-  Sharding sharding = Sharding::replicated(tensor.shape.size());
-  if (tensor.shape.empty()) return sharding;
-  for (const Axis& axis : mesh.axes()) sharding.dims[0].push_back(axis.name);
-  return sharding;
-}
-
 ExitCode ckpt_reshard(const ReshardOptions& options, Context& context) {
   const CheckpointPlace place = find_checkpoints(options.run, options.keys).value();
   const Mesh mesh = Mesh::parse(options.mesh).value();
-  const std::vector<Rule> rules = read_rules(options.shardings).value();
-  const std::unique_ptr<FileLock> lock = lock_folder(place.root).value();  // no run writes into it meanwhile
+  const std::vector<checkpoint::ShardingRule> rules = checkpoint::read_sharding_rules(options.shardings).value();
+  const std::unique_ptr<FileLock> lock = lock_home(place).value();  // no run writes to it meanwhile
   const checkpoint::Checkpoint from = open_checkpoint(place).value();
   checkpoint::SaveOptions saving;
   saving.threads = io_threads();
   saving.compress = true;
   const auto report = checkpoint::reshard(
       from, mesh,
-      [&](const checkpoint::TensorEntry& tensor) -> Result<Sharding> { return sharding_of(tensor, mesh, rules); },
+      [&](const checkpoint::TensorEntry& tensor) -> Result<Sharding> {
+        return checkpoint::sharding_by(rules, tensor, mesh);
+      },
       saving);
   if (!report.ok()) fail(told_in(place, report.error()));
   const std::int64_t step = from.manifest().step;

@@ -1,5 +1,5 @@
 #pragma once
-// The commands of `systole ckpt` that rewrite or are about keys, and the options about keys that all of them have.
+// Commands of `systole ckpt` that rewrite checkpoints or are about keys, and the key options that all of them have.
 
 #include "execute/checkpoint/keys.h"
 #include "operate/cli/command.h"

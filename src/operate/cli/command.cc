@@ -11,7 +11,7 @@
 
 #include "ground/base/nearest.h"
 #include "ground/base/units.h"
-#include "operate/cli/version.h"
+#include "ground/base/version.h"
 
 namespace systole::cli {
 
@@ -29,7 +29,7 @@ const CLI::App* find_command(const CLI::App& parent, std::string_view name) {
 
 namespace {
 
-// The innermost command that the arguments name, and the first word that names none.
+// The innermost command that the arguments name, and the first word that is none.
 std::pair<const CLI::App*, std::string> descend(const CLI::App& app, const std::vector<std::string>& arguments) {
   const CLI::App* at = &app;
   for (const std::string& word : arguments) {
@@ -46,7 +46,7 @@ std::vector<std::string> names_of_options(const CLI::App& app) {
   for (const CLI::App* at = &app; at != nullptr; at = at->get_parent())
     for (const CLI::Option* option : at->get_options())
       for (const std::string& name : option->get_lnames()) {
-        std::string word = "--" + name;  // some are of every command
+        std::string word = "--" + name;  // some are common to all commands
         if (std::ranges::find(names, word) == names.end()) names.push_back(std::move(word));
       }
   return names;
@@ -76,12 +76,14 @@ std::string hint_of_letter(char letter, const std::vector<std::string>& options,
   return near.empty() ? see : near + "?";
 }
 
-// The first option among the words that the command does not have, before a "--" behind which are another's words.
+// The first unknown option, before a "--" that separates another program's words.
 std::optional<Error> unknown_option(const CLI::App& command, const std::vector<std::string>& arguments,
                                     const std::string& see) {
   const std::vector<std::string> options = names_of_options(command);
   const auto refused = [&](const std::string& name, std::string hint) {
-    return error(ErrorKind::invalid, "unknown option '{}' of '{}'", name, full_name(command)).hinted(std::move(hint));
+    return error(ErrorKind::invalid, "unknown option '{}' of '{}'", name, full_name(command))
+        .coded(ErrorCode::no_such_option)
+        .hinted(std::move(hint));
   };
   for (const std::string& word : arguments) {
     if (word == "--") break;
@@ -94,7 +96,7 @@ std::optional<Error> unknown_option(const CLI::App& command, const std::vector<s
   return std::nullopt;
 }
 
-// "systole version": a word that is no command and an option but for its dashes.
+// "systole version": a word that is no command, but an option without its dashes.
 std::string hint_of_stranger(const CLI::App& command, const std::string& stranger) {
   const std::vector<std::string> commands = names_of_commands(command), options = names_of_options(command);
   const std::string as_option = "--" + stranger;
@@ -108,6 +110,7 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& problem, const std
   const auto [command, stranger] = descend(app, arguments);
   if (!stranger.empty()) {
     return error(ErrorKind::invalid, "unknown command '{} {}'", full_name(*command), stranger)
+        .coded(ErrorCode::no_such_command)
         .hinted(hint_of_stranger(*command, stranger));
   }
   const std::string see = fmt::format("`{} --help` lists what it takes", full_name(*command));
@@ -126,7 +129,7 @@ int finish(Printer& out, ExitCode code) {
   const Status finished = out.finish();
   if (!finished.ok()) {
     out.error(finished.error());
-    if (code == ExitCode::done) return static_cast<int>(ExitCode::no);  // a run that was saved stays one
+    if (code == ExitCode::done) return static_cast<int>(ExitCode::no);  // the exit code of a saved run stays
   }
   return static_cast<int>(code);
 }
@@ -162,7 +165,7 @@ Subcommand add_group(Subcommand parent, const std::string& name, const std::stri
 std::unique_ptr<CLI::App> make_app(Context& context) {
   auto app =
       std::make_unique<CLI::App>("Plans and runs the training of models: what it plans is what it runs.", "systole");
-  app->set_version_flag("--version", kVersion, "print the version");
+  app->set_version_flag("--version", kSystoleVersion, "print the version");
   app->set_help_flag("-h,--help", "print what a command takes");
   app->fallthrough();
   app->require_subcommand(1);

@@ -1,7 +1,7 @@
 #pragma once
 // A command of `systole`: one file, cli/<name>.cc, with an options struct, a function that runs it and `add_<name>`,
-// which declares the options. list.cc names all of them. What a command does lies below cli; here are options and
-// printing.
+// which declares the options. list.cc lists all commands. The logic of a command is below cli; only options and
+// printing are here.
 //
 //   namespace systole::cli {
 //   namespace {
@@ -14,7 +14,7 @@
 //     command.add_option("run", options->run, "a run's name, number or folder; without: the newest");
 //   }
 //
-// A function may throw Failure; it is printed as the error it holds, and the exit code comes from its kind.
+// A function may throw Failure: its error is printed, and the error's kind gives the exit code.
 
 #include <functional>
 #include <memory>
@@ -29,19 +29,16 @@
 
 namespace systole::cli {
 
-// What every command is handed. Those that last make a SignalWatch (ground/process/signal_watch.h) of their own; the
-// others end at the first Ctrl-C.
+// Passed to every command. Long-running ones create a SignalWatch (ground/process/signal_watch.h); the others end at
+// the first Ctrl-C.
 struct Context {
   Printer& out;
   Clock& clock;
-  std::string command_line;        // as it was typed, for the run's records
-  ExitCode exit = ExitCode::done;  // of the command that ran
+  std::string command_line;        // as typed, for the run's records
+  ExitCode exit = ExitCode::done;  // of the executed command
 };
 
-// Where runs are kept unless a command says otherwise: `runs` in the working folder.
-inline constexpr const char* kRunsFolder = "runs";
-
-// Declares a command that calls `run` when it was chosen.
+// Declares a command that calls `run` if chosen.
 Subcommand add_command(Subcommand parent, const std::string& name, const std::string& help, Context& context,
                        std::function<ExitCode()> run);
 
@@ -51,15 +48,15 @@ Subcommand add_command(Subcommand parent, const std::string& name, const std::st
                        ExitCode (*run)(const Options&, Context&)) {
   return add_command(parent, name, help, context, [options, &context, run] { return run(*options, context); });
 }
-// A command that only holds others: `systole data build`.
+// A group of commands: `systole data build`.
 Subcommand add_group(Subcommand parent, const std::string& name, const std::string& help);
 
-// Null when there is none of that name.
+// Null if there is no command of that name.
 const CLI::App* find_command(const CLI::App& parent, std::string_view name);
-std::vector<std::string> names_of_commands(const CLI::App& parent);  // those that are listed
-std::string help_text(const CLI::App& command);                      // what --help prints
+std::vector<std::string> names_of_commands(const CLI::App& parent);  // listed ones only
+std::string help_text(const CLI::App& command);                      // the output of --help
 
-// Reads, runs, prints; returns the process's exit code. `app` is made by make_app.
+// Parses, runs, prints; returns the process's exit code. `app` comes from make_app.
 int run_command_line(const std::vector<std::string>& arguments);
 
 // All commands and options, without running any. `context` must outlive it.
@@ -78,6 +75,8 @@ void add_submit(Subcommand app, Context& context);
 void add_resume(Subcommand app, Context& context);
 void add_rank(Subcommand app, Context& context);
 void add_generate(Subcommand app, Context& context);
+void add_embed(Subcommand app, Context& context);
+void add_serve(Subcommand app, Context& context);
 void add_why(Subcommand app, Context& context);
 void add_calibrate(Subcommand app, Context& context);
 void add_doctor(Subcommand app, Context& context);

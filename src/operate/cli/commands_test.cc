@@ -1,4 +1,4 @@
-// The commands one after another on one small run of text, as a person would type them.
+// The commands in sequence on one small run on text, as a user would type them.
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ std::string some_text() {
   return text;
 }
 
-// One run for all tests: it costs the most.
+// One run for all tests, because it is slow.
 class Commands : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -162,7 +162,7 @@ TEST_F(Commands, data_shows_the_datasets_of_this_workload_alone) {
                                           text_at(shown.find("datasets")->items()[0], "key")) > 0);
 }
 
-// The run's folder alone is enough, wherever it lies and from wherever it is asked.
+// The run's folder is enough, wherever it is and from any working folder.
 TEST_F(Commands, generate_needs_nothing_but_the_runs_folder) {
   namespace fs = std::filesystem;
   const std::vector<std::string> sampled{"--prompt", "word", "--tokens", "8", "--backend", "reference"};
@@ -228,7 +228,7 @@ TEST_F(Commands, a_torn_event_file_is_named_with_its_line) {
   namespace fs = std::filesystem;
   fs::copy(systole_->folder() / "runs" / "tiny-1", systole_->folder() / "torn", fs::copy_options::recursive);
   const fs::path events = systole_->folder() / "torn" / "events" / "000.jsonl";
-  fs::resize_file(events, fs::file_size(events) - 10);  // as a kill does: the last line is no event
+  fs::resize_file(events, fs::file_size(events) - 10);  // like after a kill: the last line is torn
   EXPECT_EQ(run({"why", "torn"}).exit.code, 0);
   std::ofstream(events, std::ios::app) << "}\nx\n";
   const Captured got = run({"why", "torn"});
@@ -263,6 +263,25 @@ TEST_F(Commands, generate_is_the_same_text_for_the_same_seed) {
   std::vector<std::string> other = command;
   other.insert(other.end(), {"--temperature", "-1"});
   EXPECT_EQ(run(other).exit.code, 2);
+}
+
+TEST_F(Commands, generate_cuts_by_min_p_and_penalizes_repetition) {
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> command{"generate",     "--prompt", "word",      "--tokens", "20",
+                                     "--min-tokens", "20",       "--backend", "reference"};
+    command.insert(command.end(), more.begin(), more.end());
+    return run(command);
+  };
+  const Captured greedy = with({"--temperature", "0"});
+  ASSERT_EQ(greedy.exit.code, 0) << greedy.err;
+  EXPECT_EQ(with({"--min-p", "1"}).out, greedy.out) << "only the likeliest are as likely as it is";
+  EXPECT_NE(with({"--min-p", "0"}).out, greedy.out);
+  const Captured penalized = with({"--temperature", "0", "--repetition-penalty", "100"});
+  EXPECT_EQ(penalized.exit.code, 0) << penalized.err;
+  EXPECT_NE(penalized.out, with({"--temperature", "0", "--repetition-penalty", "0.01"}).out);
+  const Captured zero = with({"--repetition-penalty", "0"});
+  EXPECT_EQ(zero.exit.code, 2);
+  EXPECT_NE(zero.err.find("repetition_penalty is 0, must be between 0.01 and 100"), std::string::npos) << zero.err;
 }
 
 TEST_F(Commands, show_prints_graph_program_and_schedule) {
@@ -308,7 +327,7 @@ TEST_F(Commands, a_flipped_bit_is_found_and_named) {
   EXPECT_NE(got.out.find(chunk.filename().string()), std::string::npos) << got.out;
 }
 
-// Checkpoints for which there is no room: refused, and nothing says afterwards that there was a run.
+// No disk space for checkpoints: refused, and no run is left.
 TEST(Disk, a_run_without_room_for_its_checkpoints_leaves_no_run) {
   const SystoleRunner systole;
   systole.write("text.txt", some_text());

@@ -1,4 +1,4 @@
-// `systole data build | show | verify WORKLOAD`: the tokens that a workload's text becomes.
+// `systole data build | show | verify WORKLOAD`: the tokens of a workload's text.
 
 #include <algorithm>
 
@@ -78,7 +78,7 @@ ExitCode data_build(const DataOptions& options, Context& context) {
   const Workload& workload = loaded.workload;
   const Seconds began = context.clock.now();
   SignalWatch signals;
-  signals.end_at_once();  // what is whole is kept
+  signals.end_at_once();  // complete parts are kept
   const PrepareOptions preparing = prepare_options(options.workload, loaded, context).value();
   const Data data = prepare_data(workload, loaded.source, preparing.data).value();
   context.out.end_progress();
@@ -108,7 +108,7 @@ DataFolder open_data(const Workload& workload, const DataOptions& options) {
   return folder;
 }
 
-// Of all that lies in the folder, what this workload's text becomes.
+// Shows the dataset of this workload's text, among all in the folder.
 ExitCode data_show(const DataOptions& options, Context& context) {
   const LoadedWorkload loaded = text_workload(options);
   const Workload& workload = loaded.workload;

@@ -1,5 +1,4 @@
-// The image's libraries are those that the program needs, all of them and no others; `render --on docker` as people see
-// it.
+// The image has exactly the libraries that the program needs; `render --on docker` as users see it.
 
 #include <gtest/gtest.h>
 
@@ -8,7 +7,7 @@
 #include <sstream>
 
 #include "operate/cli/testing/run_systole.h"
-#include "operate/render/docker/docker.h"
+#include "operate/targets/docker/docker.h"
 
 namespace systole::cli {
 namespace {
@@ -20,19 +19,19 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Of sanitizers, which no image's packages have.
+// Sanitizer libraries, which no image's packages have.
 bool is_for_tests(const std::string& name) {
   return name.find("asan") != name.npos || name.find("ubsan") != name.npos || name.find("tsan") != name.npos;
 }
 
-// Each base has its own: a line of ldd names it first.
+// Every base image has its own C library: recognised by the line of ldd.
 bool is_of_the_c_library(const std::string& line) {
   const std::string name = line.substr(line.find_first_not_of(" \t"));
   const auto is = [&name](const char* library) { return name.starts_with(library); };
   return is("libc.so.") || is("libm.so.") || is("libdl.so.") || is("libpthread.so.") || is("librt.so.");
 }
 
-// Each library's package is the one that has its file, as dpkg knows it.
+// Each library's package is the one that owns its file, by dpkg.
 TEST(DockerImage, packages_are_those_of_the_programs_libraries) {
   const SystoleRunner systole;
   if (systole.shell("command -v dpkg-query readelf").exit.code != 0) GTEST_SKIP() << "no Debian";
@@ -50,7 +49,7 @@ TEST(DockerImage, packages_are_those_of_the_programs_libraries) {
   }
   packages.erase("libc6");  // every base has one
   EXPECT_EQ(packages, std::set<std::string>(runtime_packages().begin(), runtime_packages().end()))
-      << "operate/render/docker/packages.cc";
+      << "operate/targets/docker/packages.cc";
 }
 
 constexpr const char* kProgram = R"(systole: 1
@@ -67,11 +66,11 @@ TEST(DockerImage, libraries_come_along_onto_a_base_of_another_kind) {
   ASSERT_EQ(made.exit.code, 0) << made.err;
   const Captured copied = systole.shell("sh out/libraries.sh libraries \"$SYSTOLE\"");
   ASSERT_EQ(copied.exit.code, 0) << copied.err;
-  // With these alone beside the C library's, the program starts: nothing of it is looked up anywhere else. Those of a
-  // program built with sanitizers come along as all others do.
+  // With only these libraries and the C library's the program starts; nothing is loaded from elsewhere. Sanitizer
+  // libraries are included like all others.
   const Captured found = systole.shell(
-      "LD_LIBRARY_PATH=$PWD/libraries ldd \"$SYSTOLE\" libraries/libdnnl.so.2 libraries/libsentencepiece.so.0 "
-      "libraries/libssl.so.3");
+      "LD_LIBRARY_PATH=$PWD/libraries ldd \"$SYSTOLE\" libraries/libdnnl.so.2 "
+      "libraries/libevent_openssl-2.1.so.7 libraries/libsentencepiece.so.0 libraries/libssl.so.3");
   int ours = 0;
   for (const std::string& line : lines_of(found.out)) {
     EXPECT_EQ(line.find("not found"), line.npos) << line;
@@ -97,7 +96,7 @@ TEST(DockerImage, is_told_with_the_commands_that_make_it) {
             "digest: docker inspect --format '{{index .RepoDigests 0}}' europe-west4-docker.pkg.dev/lab/ml/job:0.1\n"
             "login: gcloud auth configure-docker europe-west4-docker.pkg.dev\n"
             "cloud: gcloud builds submit --project=lab --config=out/cloudbuild.yaml out\n");
-  // The digest is that of the program that is copied.
+  // The digest is that of the copied program.
   EXPECT_EQ(systole.shell("sed 's|/usr/bin/systole|'\"$SYSTOLE\"'|' out/systole.sha256 | sha256sum -c -").exit.code, 0);
   const Captured refused = systole.run({"render", "job.yaml", "--on", "docker"});
   EXPECT_EQ(refused.exit.code, 2);

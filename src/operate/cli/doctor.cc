@@ -1,15 +1,11 @@
-// `systole doctor [WORKLOAD]` (doctor_xla.cc has `doctor xla`, doctor_devices.cc `doctor devices`): looks at this
-// machine, and says of each thing that is not as it should be what to do.
+// `systole doctor [WORKLOAD]` (`doctor xla` is in doctor_xla.cc, `doctor devices` in doctor_devices.cc): examines this
+// machine, with a remedy for each problem.
 
 #include "operate/doctor/doctor.h"
 
-#include <cstdlib>
-
 #include "operate/cli/findings.h"
 #include "operate/cli/workload_options.h"
-#ifdef SYSTOLE_HAS_CPU
-#include "execute/backends/cpu/cpu.h"
-#endif
+#include "operate/run/machine_facts.h"
 
 namespace systole::cli {
 namespace {
@@ -18,50 +14,14 @@ struct DoctorOptions {
   std::string workload;
 };
 
-std::vector<LibraryFacts> libraries() {
-#ifdef SYSTOLE_HAS_CPU
-  const Status loaded = load_cpu_library();
-  return {{cpu_library(), loaded.ok() ? std::optional<Error>() : loaded.error()}};
-#else
-  return {};
-#endif
-}
-
-std::optional<BytesPerSecond> rate_of(const CatalogEntry& entry, const char* key) {
-  const Result<BytesPerSecond> rate = entry.bytes_per_second(key);
-  return rate.ok() ? std::optional(*rate) : std::nullopt;
-}
-
-// What plans would take for this machine. Nothing about it where there is no device: that is told as instructions.
-CalibrationFacts calibration(Clock& clock) {
-  CalibrationFacts facts;
-  const Result<Machine> machine = open_machine("cpu", {}, clock);
-  if (!machine.ok()) {
-    facts.stale = machine.error();
-    return facts;
-  }
-  facts.entry = machine->catalog_entry;
-  facts.date = machine->catalog_date;
-  facts.calibrated = machine->speed.calibrated;
-  facts.stale = machine->stale;
-  const Result<Catalog> catalog = read_catalog();
-  const Result<const CatalogEntry*> entry =
-      catalog.ok() ? catalog->find(facts.entry) : Result<const CatalogEntry*>(catalog.error());
-  if (facts.calibrated && entry.ok()) {
-    facts.disk_write = rate_of(**entry, "disk.write");
-    facts.disk_read = rate_of(**entry, "disk.read");
-  }
-  return facts;
-}
-
 ExitCode look(const DoctorOptions& options, Context& context) {
   Examined examined;
   if (!options.workload.empty())
     examined.threads = load_workload(options.workload, WorkloadOptions()).value().resources.threads;
   const std::unique_ptr<System> system = this_system();
   examined.machine = read_facts({}, *system);
-  examined.libraries = libraries();
-  examined.calibration = calibration(context.clock);
+  examined.libraries = library_facts();
+  examined.calibration = calibration_facts(context.clock);
   examined.today = context.clock.timestamp().substr(0, 10);
   return print_findings(examine(examined), context);
 }
@@ -95,7 +55,7 @@ void add_doctor(Subcommand app, Context& context) {
   auto options = std::make_shared<DoctorOptions>();
   Subcommand command = add_command(app, "doctor", "look at this machine: what is not well, and what to do about it",
                                    options, context, look);
-  // Of `doctor xla` the command line calls both, the inner one first.
+  // For `doctor xla` the command line calls both, the inner one first.
   command.otherwise([options, &context] {
     context.out.set_command("doctor");
     context.exit = look(*options, context);

@@ -1,14 +1,14 @@
-// `systole doctor devices`: which chips XLA's plugins see from a process of this machine, and which each rank of a run
-// would get.
+// `systole doctor devices`: the chips that XLA's plugins see from a process of this machine, and the one that each rank
+// of a run would get.
 
 #include "operate/doctor/devices.h"
 
 #include "ground/pjrt/places.h"
 #include "operate/cli/findings.h"
 #include "operate/cli/plugin_trial.h"
-#include "operate/cli/session.h"
-#include "operate/cli/xla_machine.h"
-#include "operate/cli/xla_probe.h"
+#include "operate/run/machine.h"
+#include "operate/run/plugin_facts.h"
+#include "operate/run/xla_probe.h"
 
 namespace systole::cli {
 namespace {
@@ -19,31 +19,10 @@ struct DoctorDevicesOptions {
   PluginTrial trial;
 };
 
-RuntimeFacts facts_of(const std::string& device, const DoctorDevicesOptions& options, const Catalog& catalog) {
-  const std::string plugin = device == "xla-cpu" ? "cpu" : device, folder = pjrt::plugins_folder(options.trial.folder);
-  RuntimeFacts runtime;
-  runtime.device = device;
-  const Result<pjrt::PluginPlace> place = pjrt::find_plugin(plugin, folder);
-  runtime.there = place.ok();
-  runtime.get = place.ok() ? "" : place.error().hint;
-  if (!runtime.there) return runtime;
-  const Result<SeenDevices> seen =
-      see_devices(plugin, folder, static_cast<int>(options.ranks), Seconds(options.trial.timeout));
-  if (!seen.ok()) {
-    runtime.problem = seen.error().message;
-    return runtime;
-  }
-  for (const SeenDevice& one : seen->devices) {
-    const Result<std::string> entry = catalog_entry_of_xla(device, one.kind, catalog);
-    runtime.devices.push_back({one.kind, entry.ok() && device != "xla-cpu" ? *entry : "", one.memory});
-  }
-  return runtime;
-}
-
 ExitCode look(const DoctorDevicesOptions& options, Context& context) {
+  const std::string folder = pjrt::plugins_folder(options.trial.folder);
   if (!options.trial.probe.empty()) {
-    Node document =
-        seen_here(options.trial.probe, pjrt::plugins_folder(options.trial.folder), static_cast<int>(options.ranks));
+    Node document = devices_of_plugin(options.trial.probe, folder, static_cast<int>(options.ranks));
     context.out.data(to_json(document));
     context.out.json(std::move(document));
     return ExitCode::done;
@@ -56,7 +35,8 @@ ExitCode look(const DoctorDevicesOptions& options, Context& context) {
   facts.asked = !options.device.empty();
   const std::vector<std::string> all =
       facts.asked ? std::vector<std::string>{options.device} : std::vector<std::string>{"tpu", "gpu"};
-  for (const std::string& device : all) facts.runtimes.push_back(facts_of(device, options, catalog));
+  for (const std::string& device : all)
+    facts.runtimes.push_back(runtime_facts(device, options.ranks, folder, Seconds(options.trial.timeout), catalog));
   return print_findings(examine_devices(facts), context);
 }
 

@@ -1,4 +1,4 @@
-// `systole doctor devices`, and `run --device`, with a plugin of our own that misbehaves in libtpu's place.
+// `systole doctor devices`, and `run --device`, with a misbehaving fake plugin in place of libtpu.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ TEST_F(DevicesCommand, none_is_a_line_for_each_runtime) {
   EXPECT_EQ(with("", "doctor devices --chip v99").exit.code, 2);
 }
 
-// Whatever the plugin does when it is opened, a run ends at once with one sentence, and leaves nothing.
+// Whatever the plugin does when opened, a run ends at once with one sentence, and leaves nothing.
 TEST_F(DevicesCommand, a_run_without_the_chip_is_one_sentence) {
   const auto refused = [&](const std::string& fake, const std::string& why) {
     const Captured run = with(fake, "run job.yaml --device tpu --folder out");
@@ -57,7 +57,7 @@ TEST_F(DevicesCommand, a_run_without_the_chip_is_one_sentence) {
   expect_part(absent.err, "hint: tools/xla-plugins gpu");
 }
 
-// XLA on the cores of this machine makes as many devices as are asked for.
+// XLA on this machine's cores makes as many devices as requested.
 TEST(XlaPluginCpu, DoctorSeesDevicesPerRank) {
   const std::string folder = pjrt::plugins_folder();
   if (!pjrt::find_plugin("cpu", folder).ok()) GTEST_SKIP() << "no plugin: tools/xla-plugins cpu";

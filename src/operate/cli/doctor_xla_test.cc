@@ -1,4 +1,4 @@
-// `systole doctor xla` with a plugin of our own in the place of libtpu, and with the real one where it is there.
+// `systole doctor xla` with a fake plugin in place of libtpu, and with the real one if installed.
 
 #include <gtest/gtest.h>
 
@@ -76,7 +76,7 @@ TEST_F(DoctorXlaCommand, the_machine_is_looked_at_without_it) {
 TEST(XlaPluginTpu, DoctorCompilesWithIt) {
   const std::string folder = pjrt::plugins_folder();
   if (!pjrt::find_plugin("tpu", folder).ok()) GTEST_SKIP() << "no plugin: tools/xla-plugins tpu";
-  // What a vendor's library never gives back is not this program's fault, and would end a process under ASan with 1.
+  // Leaks of a vendor's library are not this program's fault, and would end a process under ASan with 1.
   const char* const before = std::getenv("ASAN_OPTIONS");
   const std::string kept = before == nullptr ? "" : before;
   setenv("ASAN_OPTIONS", (kept + (kept.empty() ? "" : ":") + "detect_leaks=0").c_str(), 1);

@@ -1,7 +1,8 @@
-// `systole exec RUN -- COMMAND...` and `systole ssh RUN`: beside the ranks of a run, on the machines that it has.
+// `systole exec RUN -- COMMAND...` and `systole ssh RUN`: run a command or a shell on a run's machines.
 
+#include "describe/spec/target_needs.h"
 #include "ground/process/spawn.h"
-#include "operate/cli/cluster_runs.h"
+#include "operate/cli/run_scene.h"
 
 namespace systole::cli {
 namespace {
@@ -12,18 +13,20 @@ struct ExecOptions {
 };
 
 ExitCode exec(const ExecOptions& options, Context& context) {
-  const std::unique_ptr<ClusterRun> run = cluster_run(options.run, context);
-  const std::vector<Seen> jobs = run->look();
-  for (const Seen& job : jobs) {
-    if (job.phase != Phase::running && job.phase != Phase::starting && job.phase != Phase::saving) continue;
+  const std::unique_ptr<ClusterRun> run = cluster_run(options.run, follow_scene_of(context));
+  const JobTargetRow* target = find_job_target_row(run->record.target);
+  if (target != nullptr && !target->exec) fail(option_lacks(*target, &JobTargetRow::exec, "exec", ""));
+  const RunStatus status = run->query();
+  for (const JobStatus& job : status.jobs) {
+    if (job.state != RunState::running && job.state != RunState::starting && job.state != RunState::saving) continue;
     Command command;
     command.argv = run->cluster->inside(run->record, job, options.node, options.command).value();
-    command.own_group = false;  // the terminal's Ctrl-C goes to it
+    command.own_group = false;  // it gets the terminal's Ctrl-C
     const Exit exit = Process::start(command).value().wait();
     return static_cast<ExitCode>(exit.signal != 0 ? 128 + exit.signal : exit.code);
   }
   fail(error(ErrorKind::not_found, "the run '{}' has no machines: it is {}", options.run,
-             told(run->record, overall(jobs)))
+             describe_status(run->record, status.overall()))
            .hinted("systole runs tells when it has"));
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the process's exit code says, for scripts and for whoever starts us again.
+// The process's exit codes, for scripts and schedulers.
 
 #include <span>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// A doctor's findings, printed.
+// Prints a doctor's findings.
 
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace systole::cli {
 
-// As text, or as the document {ok, warn, fail, findings: [{name, verdict, text, hint}]}. `no` when one is wrong.
+// As text, or as the document {ok, warn, fail, findings: [{name, verdict, text, hint}]}. Returns `no` if one failed.
 ExitCode print_findings(const std::vector<Finding>& findings, Context& context);
 
 void add_doctor_xla(Subcommand doctor, Context& context);      // doctor_xla.cc

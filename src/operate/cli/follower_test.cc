@@ -1,4 +1,4 @@
-// Nodes that do not find the one that leads, or are not wanted there: told at once, and stopped when they are asked to.
+// Nodes that do not find their leader, or that it refuses: reported at once, and stoppable.
 #include <gtest/gtest.h>
 
 #include "ground/net/socket.h"
@@ -16,7 +16,7 @@ class Followers : public testing::Test {
     systole_.write_secret("token", std::string(32, 'a') + "\n");
     systole_.write_secret("other", std::string(32, 'b') + "\n");
   }
-  // A node of a run that waits for more of them than there will be.
+  // A node of a run that waits for more nodes than there will be.
   std::string node(const std::string& name, const std::string& more = "") const {
     return "\"$SYSTOLE\" run job.yaml --ranks 3 --local-ranks 1 --rendezvous 127.0.0.1:" + std::to_string(port_) +
            " --token-file token --node " + name + " " + more + " ";
@@ -31,8 +31,8 @@ class Followers : public testing::Test {
 
 TEST_F(Followers, one_without_a_leader_says_so_and_ends_when_it_is_asked) {
   for (const auto& [signal, code] : {std::pair("TERM", 76), {"INT", 130}, {"HUP", 76}}) {
-    // A shell's background process ignores INT otherwise.
-    const Captured done = systole_.shell("set -m; " + node("b", "--follow") + " 2>err >out & pid=$!; " +
+    // A shell without job control makes background processes ignore INT.
+    const Captured done = systole_.shell("set -m; rm -f err; " + node("b", "--follow") + " 2>err >out & pid=$!; " +
                                          until("err", "no node leads at") +
                                          fmt::format("kill -{} $pid; wait $pid; ", signal) + "echo code $?; cat err");
     EXPECT_TRUE(has(done.out, fmt::format("code {}\n", code))) << signal << done.out;

@@ -1,11 +1,12 @@
-// `systole run --plan`: what was planned is what runs, or it is refused with what changed.
+// `systole run --plan`: runs exactly what was planned, or refuses with what changed.
 
-#include "operate/cli/held_plan.h"
+#include "operate/run/held_plan.h"
 
 #include <gtest/gtest.h>
 
 #include "operate/cli/testing/run_systole.h"
 #include "operate/cli/testing/small_workload.h"
+#include "predict/plan/chosen_plan.h"
 
 namespace systole::cli {
 namespace {

@@ -1,4 +1,4 @@
-// `systole help [TOPIC]`: texts that belong to no single command.
+// `systole help [TOPIC]`: texts that belong to several commands.
 
 #include <fmt/ranges.h>
 

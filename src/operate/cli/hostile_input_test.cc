@@ -1,5 +1,5 @@
-// What the command line does with files without an end, secrets that others may read, and text that would command a
-// terminal or give a password away.
+// The command line with endless files, secrets that others may read, and text that would control a terminal or reveal a
+// password.
 
 #include <gtest/gtest.h>
 
@@ -107,7 +107,7 @@ TEST_F(HostileInput, an_option_of_ssh_is_no_machine) {
 
 class Kubeconfig : public HostileInput {
  protected:
-  // What is said of a cluster at that address; the workload is not there, so that nothing is sent.
+  // Submits to a cluster at that address; the workload is missing, so nothing is sent.
   Captured submitted(const std::string& server, const std::string& more = "") const {
     systole_.write_secret("config",
                           "current-context: near\n"

@@ -1,4 +1,4 @@
-// `systole import FILE`: what others start with sbatch, torchrun, torchx, gcloud or kubectl as a workload.
+// `systole import FILE`: converts jobs for sbatch, torchrun, torchx, gcloud or kubectl to a workload.
 
 #include <unistd.h>
 

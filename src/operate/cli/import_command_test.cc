@@ -1,4 +1,4 @@
-// `systole import`: what it writes is taken by check, and by render.
+// `systole import`: check and render accept what it writes.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ TEST(ImportCommand, writes_what_check_and_render_take) {
   EXPECT_EQ(systole.run({"check", "job.yaml"}).exit.code, 0);
   const Captured rendered = systole.run({"render", "job.yaml", "--on", "slurm", "--out", "out"});
   ASSERT_EQ(rendered.exit.code, 0) << rendered.err;
-  // And back again.
+  // The round trip.
   const Captured again = systole.run({"import", "out/job.sbatch"});
   EXPECT_EQ(again.exit.code, 0) << again.err;
   EXPECT_NE(again.out.find("nodes: 2 # --nodes=2\n"), std::string::npos) << again.out;
@@ -78,7 +78,7 @@ TEST(ImportCommand, writes_machines_that_render_gives_back) {
   }
 }
 
-// The words of the gcloud command in a text, without order.
+// The words of the gcloud command in a text, unordered.
 std::multiset<std::string> gcloud_words(const std::string& text) {
   std::string line = text.substr(text.find("\ngcloud ") + 1);
   for (std::size_t at = line.find(" \\\n"); at != line.npos; at = line.find(" \\\n", at)) line.replace(at, 3, "");
@@ -108,7 +108,7 @@ TEST(ImportCommand, machines_go_both_ways) {
     const Captured rendered = systole.run({"render", file, "--on", "gcloud", "--dry-run"});
     ASSERT_EQ(rendered.exit.code, 0) << rendered.err;
     EXPECT_EQ(gcloud_words(rendered.out), gcloud_words("\n" + line + "\n")) << rendered.out;
-    // What was rendered is imported as the same workload.
+    // The rendered script imports as the same workload.
     const std::string script = rendered.out.substr(rendered.out.find("#!"));
     const Captured again = systole.run({"import", "-"}, script);
     ASSERT_EQ(again.exit.code, 0) << again.err;
@@ -117,7 +117,7 @@ TEST(ImportCommand, machines_go_both_ways) {
   }
 }
 
-// A script's lines that are carried over are not called lost.
+// Lines of a script that are carried over are not reported as lost.
 TEST(ImportCommand, tells_what_is_carried_over_apart) {
   const SystoleRunner systole;
   const Captured made = systole.run({"import", "-"}, "module load cuda\nsrun torchrun train.py \"$X\"\n");

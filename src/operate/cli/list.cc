@@ -1,4 +1,4 @@
-// Every command, in the order in which one meets them.
+// Every command, in the order in which users meet them.
 
 #include "operate/cli/begin.h"
 #include "operate/cli/command.h"
@@ -18,6 +18,8 @@ void add_commands(Subcommand app, Context& context) {
   add_resume(app, context);
   add_rank(app, context);
   add_generate(app, context);
+  add_serve(app, context);
+  add_embed(app, context);
   add_why(app, context);
   add_runs(app, context);
   add_logs(app, context);

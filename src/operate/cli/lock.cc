@@ -1,9 +1,9 @@
-// `systole lock WORKLOAD`: writes what the result depends on beside the workload, for `run --locked`.
+// `systole lock WORKLOAD`: writes a lock file beside the workload, for `run --locked`.
 
 #include "ground/base/files.h"
 #include "ground/store/store.h"
-#include "operate/cli/job_lock.h"
 #include "operate/cli/workload_options.h"
+#include "operate/run/job_lock.h"
 
 #include <filesystem>
 
@@ -19,7 +19,7 @@ ExitCode lock(const LockOptions& options, Context& context) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
   const std::string path = options.out.empty() ? lock_path_of(options.workload.path).value() : options.out;
   PrepareOptions preparing = prepare_options(options.workload, loaded, context).value();
-  Prepared prepared = prepare(loaded.workload, preparing, context.clock).value();
+  PlannedRun prepared = prepare(loaded.workload, preparing, context.clock).value();
   context.out.end_progress();
   const Node made = lock_of(prepared).value();
   const std::filesystem::path place = absolute_path(path).value();

@@ -1,14 +1,16 @@
-// `systole logs [RUN]`: a run's events as lines, and its loss as a curve; of one on a cluster, what it writes.
+// `systole logs [RUN]`: a run's events as lines, and its loss as a curve; for a run on a cluster, its output.
 
 #include <algorithm>
 
 #include "ground/base/nearest.h"
+#include "ground/draw/braille_chart.h"
 #include "ground/process/signal_watch.h"
 #include "ground/store/lock.h"
-#include "operate/cli/cluster_logs.h"
-#include "operate/cli/run_places.h"
-#include "operate/observe/chart.h"
+#include "operate/cli/run_scene.h"
 #include "operate/observe/index.h"
+#include "operate/run/run_places.h"
+#include "operate/runs/run_output.h"
+#include "operate/runs/submitted_rows.h"
 
 namespace systole::cli {
 namespace {
@@ -37,7 +39,7 @@ std::string shown(const Node& value) {
     return "{" + text + "}";
   }
   if (value.is_null()) return "-";
-  // Six digits are for people; --json has them all.
+  // Six digits for people; --json has all.
   if (value.kind() == NodeKind::number && !value.as_int().ok()) return fmt::format("{:.6g}", value.as_double().value());
   return value.text();
 }
@@ -68,12 +70,13 @@ std::string loss_chart(const std::vector<Event>& events, int width) {
   return curve.empty() ? "" : "loss by step\n" + curve;
 }
 
-// What is new in a run's files, until its last process has ended. They are read again only when they have grown.
+// Prints new events of a run's files, until its last process has ended. Rereads files only when they have grown.
 void follow_events(const RunPlace& place, std::size_t shown, const LogsOptions& options, Context& context) {
   std::int64_t read = run_file_bytes(*place.store, "").value();
   const SignalWatch signals;
   while (!signals.stop_requested() && !context.out.closed()) {
-    const bool over = lock_folder(place.path).ok();
+    const Result<bool> held = is_locked(place.path);
+    const bool over = held.ok() && !*held;
     const std::int64_t now = run_file_bytes(*place.store, "").value();
     if (now != read) {
       read = now;
@@ -86,11 +89,41 @@ void follow_events(const RunPlace& place, std::size_t shown, const LogsOptions& 
   }
 }
 
+ExitCode follow_output(const ClusterRun& run, Output& output, bool prefixed, Context& context) {
+  const SignalWatch signals;
+  Printer& out = context.out;
+  OutputFollower follower(run, output, prefixed,
+                          {.lines = [&out](const std::string& text) { out.stream(text); },
+                           .message = [&out](const std::string& text) { out.message(text); }},
+                          context.clock);
+  while (!signals.stop_requested() && !out.closed()) {
+    if (const std::optional<RunState> over = follower.turn())
+      return *over == RunState::finished ? ExitCode::done : ExitCode::no;
+    context.clock.sleep(output.pace());
+  }
+  return ExitCode::interrupted;  // the run is not over
+}
+
+// Returns `no` if a followed run did not reach its end.
+ExitCode show_output(ClusterRun& run, const LogsOptions& options, Context& context) {
+  const std::unique_ptr<Output> output = run.cluster->output(run.record, options.all).value();
+  const bool prefixed = run.record.array || options.all;
+  if (options.follow && options.last == 0) return follow_output(run, *output, prefixed, context);
+  const std::string shown = whole_output(*output, prefixed, options.last);
+  context.out.stream(shown);
+  if (options.follow) return follow_output(run, *output, prefixed, context);
+  const RunStatus status = run.query();
+  if (shown.empty()) context.out.message(fmt::format("nothing yet: {}", describe_status(run.record, status.overall())));
+  Node node = run_node(run.record, status.as_one(), context.clock);
+  context.out.json(node.set("output", shown));
+  return ExitCode::done;
+}
+
 ExitCode logs(const LogsOptions& options, Context& context) {
   check_kinds(options.kinds);
   if (!options.events())
-    if (const auto run = cluster_run_if_any(options.run, context))
-      return show_output(*run, {options.follow, options.last, options.all}, context);
+    if (const auto run = cluster_run_if_any(options.run, follow_scene_of(context)))
+      return show_output(*run, options, context);
   const RunPlace place = open_run(options.run).value();
   const std::vector<Event> events = record_of(place).value().all();
   if (options.chart) {

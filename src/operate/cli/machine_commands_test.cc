@@ -1,4 +1,4 @@
-// What the commands say of this machine: its calibration, the threads it has for a run, and what the doctor finds.
+// What the commands report about this machine: its calibration, the threads for a run, and the doctor's findings.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace systole::cli {
 namespace {
 
-// An entry that was made elsewhere, and one from which something is missing: passed over, and it is said so.
+// An entry from another machine, and an incomplete one: skipped, with a message.
 TEST(Calibration, of_another_machine_is_passed_over) {
   const SystoleRunner systole;
   systole.write("job.yaml", kWorkload);
@@ -43,7 +43,7 @@ TEST(Calibration, of_another_machine_is_passed_over) {
   EXPECT_NE(doctor.out.find("calibration    the calibration is of 2999-01-02"), std::string::npos) << doctor.out;
 }
 
-// What ranks speak over is measured apart: shared memory within a node, TCP between several.
+// Links are measured separately: shared memory within a node, TCP between several.
 TEST(Calibration, of_links_is_taken_by_how_ranks_speak) {
   const SystoleRunner systole;
   systole.write("job.yaml", kWorkload);
@@ -73,7 +73,7 @@ TEST(Calibration, of_links_is_taken_by_how_ranks_speak) {
   EXPECT_EQ(link(several), "30.0 us, 2.00 GB/s: tcp, systole calibrate of 2026-01-02");
 }
 
-// What TLS between nodes takes is in the estimate where it was measured; where it is not, that is said.
+// The estimate includes TLS between nodes if it was measured; otherwise a message says so.
 TEST(Calibration, of_tls_is_counted_and_chooses_nothing) {
   const SystoleRunner systole;
   systole.write("job.yaml", kWorkload);
@@ -135,7 +135,7 @@ TEST(Threads, beyond_the_cores_are_refused_where_they_stand) {
     EXPECT_NE(refused.err.find("hint: resources.threads: "), std::string::npos) << words[0] << refused.err;
   }
   EXPECT_FALSE(std::filesystem::exists(systole.folder() / "run"));
-  // The reference has one thread whatever is asked for.
+  // The reference backend always has one thread.
   EXPECT_EQ(systole.run({"plan", "job.yaml", "--backend", "reference"}).exit.code, 0);
   const Captured isa = systole.run({"calibrate", "--quick", "--pin-isa", "mmx"});
   EXPECT_EQ(isa.exit.code, 2) << isa.err;
@@ -146,7 +146,7 @@ TEST(Threads, beyond_the_cores_are_refused_where_they_stand) {
   EXPECT_NE(option.err.find("error: --threads: 4,096 threads, and "), std::string::npos) << option.err;
 }
 
-// One core of however many: two threads are beyond it, in a run that was begun with them too.
+// With one core allowed, two threads are too many, also for a run that was begun with two.
 TEST(Threads, beyond_the_affinity_are_refused) {
   const SystoleRunner systole;
   systole.write("job.yaml", std::string(kWorkload) + "resources: { threads: 2 }\n");
@@ -160,7 +160,7 @@ TEST(Threads, beyond_the_affinity_are_refused) {
   EXPECT_EQ(systole.shell(one + "plan job.yaml --set resources.threads=1").exit.code, 0);
 }
 
-// OpenMP binds the process to one core before main; it computes with as many as without.
+// OpenMP binds the process to one core before main; it still computes with the same number of threads.
 TEST(Threads, are_as_many_where_openmp_binds_them) {
   const SystoleRunner systole;
   systole.write("job.yaml", kWorkload);

@@ -1,4 +1,4 @@
-// `systole run --metrics`: what a collector reads while a model trains.
+// `systole run --metrics`: what a collector reads during training.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ constexpr const char* kJob =
 class Metrics : public testing::Test {
  protected:
   void SetUp() override { systole_.write("job.yaml", kJob); }
-  // What is served once a step has ended; the run is interrupted then.
+  // The metrics after a step has ended; then the run is interrupted.
   std::string served(const std::string& more) const {
     const int port = free_port().value();
     const std::future<Captured> run = std::async(std::launch::async, [&] {

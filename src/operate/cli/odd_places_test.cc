@@ -1,5 +1,8 @@
-// Folders and names that people run into: gone, too long, on another disk.
+// Problem folders and names: deleted, too long, on another disk.
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <tuple>
 
 #include "operate/cli/testing/run_systole.h"
 #include "operate/cli/testing/small_workload.h"
@@ -54,6 +57,20 @@ TEST(OddPlaces, are_told_in_a_sentence_by_every_command) {
   }
 }
 
+TEST(OddPlaces, a_hint_quotes_what_a_shell_would_split) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  const std::vector<std::string> words = {"run", "job.yaml", "--backend", "reference", "--folder", "my run"};
+  ASSERT_EQ(systole.run(words).exit.code, 0);
+  const std::string hint = "systole resume 'my run', or ";
+  EXPECT_TRUE(has(systole.run(words).err, hint + "another --folder"));
+  EXPECT_TRUE(has(systole.run({"check", "my run"}).err, hint + "its my run/workload.yaml"));
+  EXPECT_TRUE(has(systole.run({"why", "my job.yaml"}).err, "systole run 'my job.yaml' begins a run"));
+  const std::filesystem::path job = systole.folder() / "job.yaml";
+  std::filesystem::rename(job, systole.folder() / "my job.yaml");
+  EXPECT_TRUE(has(systole.run({"explain", "scaling", "my job.yaml"}).out, "`systole plan 'my job.yaml' --on any`"));
+}
+
 TEST(OddPlaces, checkpoints_lie_where_the_key_says) {
   for (const char* folder : {"/ELSEWHERE/c", "../c", "./c", "c/d/", "."}) {
     const SystoleRunner systole;
@@ -73,6 +90,65 @@ TEST(OddPlaces, checkpoints_lie_where_the_key_says) {
     EXPECT_EQ(more.exit.code, 0) << folder << more.err;
     EXPECT_TRUE(std::filesystem::exists(there / "manifests/000000000006.json")) << there;
   }
+}
+
+TEST(OddPlaces, a_uri_of_a_folder_is_that_folder) {
+  const SystoleRunner systole;
+  const std::filesystem::path there = systole.folder() / "elsewhere/c";
+  const std::string uri = "file://" + there.string();
+  systole.write("job.yaml", std::string(kWorkload) + "checkpoint: { folder: \"" + uri + "\" }\n");
+  EXPECT_EQ(systole.run({"check", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  EXPECT_EQ(systole.run({"plan", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  EXPECT_FALSE(std::filesystem::exists(there)) << "nothing ran yet";
+  const Captured done = systole.run({"run", "job.yaml", "--backend", "reference"});
+  ASSERT_EQ(done.exit.code, 0) << done.err;
+  EXPECT_TRUE(std::filesystem::exists(there / "manifests/000000000004.json"));
+  EXPECT_FALSE(std::filesystem::exists(systole.folder() / "runs/small-1/file:"));
+  const Captured more =
+      systole.run({"resume", "small-1", "--backend", "reference", "--set", "train.steps=6", "--ranks", "2"});
+  ASSERT_EQ(more.exit.code, 0) << more.err;
+  EXPECT_TRUE(std::filesystem::exists(there / "manifests/000000000006.json"));
+  const Captured of_run = systole.run({"ckpt", "list", "small-1"}), of_uri = systole.run({"ckpt", "list", uri});
+  EXPECT_TRUE(has(of_run.out, "\n6 ") || has(of_run.out, "   6 ")) << of_run.out << of_run.err;
+  EXPECT_EQ(of_uri.out, of_run.out) << of_uri.err;
+  EXPECT_EQ(systole.run({"ckpt", "verify", "small-1"}).exit.code, 0);
+  EXPECT_EQ(systole.run({"ckpt", "diff", "small-1@4", uri + "@4"}).exit.code, 0);
+  const Captured second = systole.run({"run", "job.yaml", "--backend", "reference"});
+  EXPECT_EQ(second.exit.code, 1) << second.err;
+  EXPECT_TRUE(has(second.err, "'" + there.string() + "' holds the checkpoints of another run")) << second.err;
+  const Captured from =
+      systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "b", "--set",
+                   "checkpoint.folder=checkpoints", "--set", "resume.from=" + uri + "@4", "--set", "train.steps=8"});
+  EXPECT_EQ(from.exit.code, 0) << from.err;
+  EXPECT_TRUE(has(from.err, "begins from '" + there.string() + "@4'")) << from.err;
+}
+
+// Every command that reads the workload says so, before anything of a run is written.
+TEST(OddPlaces, a_store_that_is_not_there_is_refused_at_its_place) {
+  const SystoleRunner systole;
+  for (const auto& [folder, code, why] : std::vector<std::tuple<std::string, int, std::string>>{
+           {"gs://bucket/a", 3, "there is no store for gs://"},
+           {"s3://bucket", 3, "there is no store for s3://"},
+           {"file://bucket/a", 2, "'file://bucket/a' names no folder of this machine"},
+           {"memory:", 2, "'memory:' ends with the process, and no other could go on from checkpoints there"}}) {
+    systole.write("job.yaml", std::string(kWorkload) + "checkpoint: { folder: \"" + folder + "\" }\n");
+    for (const char* command : {"check", "plan", "run"}) {
+      const Captured refused = systole.run({command, "job.yaml", "--backend", "reference"});
+      EXPECT_EQ(refused.exit.code, code) << command << refused.err;
+      EXPECT_TRUE(has(refused.err, "job.yaml:9:23: error: checkpoint.folder: " + why + "\n")) << refused.err;
+      EXPECT_TRUE(has(refused.err, "file:///path")) << refused.err;
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists(systole.folder() / "runs"));
+  const Captured listed = systole.run({"ckpt", "list", "gs://bucket/a"});
+  EXPECT_EQ(listed.exit.code, 3) << listed.err;
+  EXPECT_TRUE(has(listed.err, "there is no store for gs://")) << listed.err;
+  systole.write("job.yaml", kWorkload);
+  ASSERT_EQ(systole.run({"run", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  const Captured moved = systole.run(
+      {"resume", "small-1", "--backend", "reference", "--set", "train.steps=6", "--set", "checkpoint.folder=gs://b"});
+  EXPECT_EQ(moved.exit.code, 3) << moved.err;
+  EXPECT_TRUE(has(moved.err, "checkpoint.folder: there is no store for gs://")) << moved.err;
 }
 
 TEST(OddPlaces, a_folder_of_checkpoints_is_of_one_run_and_must_be_there) {
@@ -102,13 +178,21 @@ TEST(OddPlaces, a_name_with_a_space_is_a_run_like_another) {
   }
 }
 
-// Behind the '@' of a name stands a step: in a folder above the run's it is a letter.
+// A step follows the '@' in a name; in a folder above the run's, '@' is an ordinary character.
 TEST(OddPlaces, an_at_sign_is_of_a_checkpoint_or_of_a_folder_above) {
   const SystoleRunner systole;
   systole.write("job.yaml", kWorkload);
   const Captured refused = systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "runs/small@2"});
   EXPECT_EQ(refused.exit.code, 2) << refused.err;
   EXPECT_TRUE(has(refused.err, "hint: --folder runs/small-2\n")) << refused.err;
+  const Captured dot = systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "small@2/."});
+  EXPECT_EQ(dot.exit.code, 2) << dot.err;
+  EXPECT_TRUE(has(dot.err, "hint: --folder small-2\n")) << dot.err;
+  std::filesystem::create_directory(systole.folder() / "at@home");
+  const Captured here = systole.run_in(systole.folder() / "at@home", {"run", "../job.yaml", "--folder", "."});
+  EXPECT_EQ(here.exit.code, 2) << here.err;
+  EXPECT_TRUE(has(here.err, "--folder: 'at@home' cannot name a run: it has an '@'")) << here.err;
+  EXPECT_TRUE(has(here.err, "/at-home\n")) << here.err;
   ASSERT_EQ(systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "me@work/r"}).exit.code, 0);
   for (const char* place : {"me@work/r", "me@work/r@4", "me@work/r/checkpoints", "me@work/r/checkpoints@4"})
     EXPECT_EQ(systole.run({"ckpt", "show", place}).exit.code, 0) << place << systole.run({"ckpt", "show", place}).err;
@@ -120,7 +204,7 @@ TEST(OddPlaces, an_at_sign_is_of_a_checkpoint_or_of_a_folder_above) {
   }
 }
 
-// A path for which this user has no permission, while it lives.
+// Makes a path inaccessible for this user during its lifetime.
 class Closed {
  public:
   explicit Closed(std::filesystem::path path) : path_(std::move(path)) {
@@ -159,7 +243,7 @@ TEST(OddPlaces, what_may_not_be_read_is_said_so) {
   struct Case {
     const char* closed;
     std::vector<std::string> words;
-    const char* key;  // that the error stands at
+    const char* key;  // that the error is reported at
   };
   const std::vector<Case> cases{
       {"job.yaml", {"check", "job.yaml"}, ""},
@@ -185,11 +269,32 @@ TEST(OddPlaces, what_may_not_be_read_is_said_so) {
     EXPECT_EQ(got.exit.code, 1) << one.closed << ": " << got.err;
     EXPECT_TRUE(has(got.err, std::string("error: ") + one.key)) << one.closed << ": " << got.err;
     EXPECT_TRUE(has(got.err, ": Permission denied\n")) << one.closed << ": " << got.err;
-    EXPECT_TRUE(has(got.err, "hint: let this user read it, and enter the folders above it: chmod u+rX '"))
-        << one.closed << ": " << got.err;
+    EXPECT_TRUE(has(got.err, "hint: let this user read it: chmod u+rX '")) << one.closed << ": " << got.err;
     EXPECT_TRUE(has(got.err, std::string(one.closed) + "'")) << one.closed << ": " << got.err;
     EXPECT_FALSE(has(got.err, "'//")) << one.closed << ": " << got.err;
   }
+}
+
+// The hint names the path that refuses access, not the requested path below it, and no missing path.
+TEST(OddPlaces, the_hint_of_a_permission_helps) {
+  const SystoleRunner systole;
+  systole.write("closed/job.yaml", kWorkload);
+  systole.write("job.yaml", kWorkload);
+  {
+    const Closed closed(systole.folder() / "closed");
+    const Captured read = systole.run_as_user({"check", "closed/job.yaml"});
+    EXPECT_TRUE(has(read.err,
+                    "cannot read 'closed/job.yaml': Permission denied\n"
+                    "  hint: let this user read it: chmod u+rX 'closed'\n"))
+        << read.err;
+    const Captured written = systole.run_as_user({"plan", "job.yaml", "--out", "closed/plan.json"});
+    EXPECT_TRUE(has(written.err, "or give permission: chmod u+rwX 'closed'\n")) << written.err;
+  }
+  if (::geteuid() != 0) return;  // only root can change a file's owner
+  ASSERT_EQ(::chown((systole.folder() / "closed").c_str(), 54321, 54321), 0);
+  std::filesystem::permissions(systole.folder() / "closed", std::filesystem::perms::owner_all);
+  const Captured others = systole.run_as_user({"check", "closed/job.yaml"});
+  EXPECT_TRUE(has(others.err, "hint: 'closed' refuses: ask its owner (54321) for it\n")) << others.err;
 }
 
 TEST(OddPlaces, a_text_that_is_a_pipe_is_not_waited_for) {
@@ -200,6 +305,35 @@ TEST(OddPlaces, a_text_that_is_a_pipe_is_not_waited_for) {
   EXPECT_TRUE(has(got.err, "data.train.files: ") && has(got.err, "/pipe' is a device or a pipe, not a file"))
       << got.err;
   EXPECT_TRUE(has(got.err, "hint: write it into a file first\n")) << got.err;
+}
+
+// The index is derived: runs are listed without it.
+TEST(OddPlaces, runs_are_listed_where_their_index_cannot_be_written) {
+  using std::filesystem::perms;
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  ASSERT_EQ(systole.run({"run", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  const std::filesystem::path runs = systole.folder() / "runs";
+  std::filesystem::permissions(runs, perms::owner_read | perms::owner_exec);
+  const Captured closed = systole.run_as_user({"runs"});
+  std::filesystem::permissions(runs, perms::owner_all);
+  EXPECT_EQ(closed.exit.code, 0) << closed.err;
+  EXPECT_TRUE(has(closed.out, "small-1  finished")) << closed.out;
+  EXPECT_TRUE(has(closed.err,
+                  "runs/index.sqlite: warning: the index of runs: unable to open database file; the runs "
+                  "are read without it\n"
+                  "  hint: choose a folder that this user may write, or give permission: chmod u+rwX "
+                  "'runs'\n"))
+      << closed.err;
+  if (systole.shell("mkdir small; unshare -m mount -t tmpfs -o size=1m small small").exit.code != 0)
+    GTEST_SKIP() << "no small disk here";
+  const Captured full = systole.shell(
+      "unshare -m sh -c \"mount -t tmpfs -o size=1m small small && cp -r runs small && cd small && "
+      "{ dd if=/dev/zero of=fill bs=4k 2>/dev/null; '$SYSTOLE' runs; }\"");
+  EXPECT_EQ(full.exit.code, 0) << full.err;
+  EXPECT_TRUE(has(full.out, "small-1  finished")) << full.out;
+  EXPECT_TRUE(has(full.err, "database or disk is full; the runs are read without it\n  hint: free space on this disk"))
+      << full.err;
 }
 
 TEST(OddPlaces, a_run_that_may_not_be_read_hides_no_other) {
@@ -219,9 +353,15 @@ TEST(OddPlaces, a_run_that_may_not_be_read_hides_no_other) {
       }
       EXPECT_TRUE(has(got.err, "warning: a run is passed over: ")) << got.err;
     }
+    const std::string document = systole.run_as_user({"--json", "runs"}).out;
+    const std::size_t refused = document.find("\"refused\": [\n    {\n      \"kind\": \"io\"");
+    ASSERT_NE(refused, std::string::npos) << document;
+    for (const char* closed : {"'runs/small-2", "'runs/small-3/plan.json'"})
+      EXPECT_NE(document.find(closed, refused), std::string::npos) << closed << ": " << document;
     EXPECT_EQ(systole.run_as_user({"logs", "small-1"}).exit.code, 0);
     EXPECT_TRUE(has(systole.run_as_user({"logs", "small-2"}).err, ": Permission denied"));
   }
+  EXPECT_TRUE(has(systole.run({"--json", "runs"}).out, "\"refused\": []\n"));
   EXPECT_TRUE(has(systole.run({"runs"}).out, "small-2  finished")) << "what was passed over is read once it may be";
 }
 

@@ -6,20 +6,18 @@
 #include <CLI/Formatter.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
+#include "ground/base/number_from.h"
 #include "ground/base/units.h"
 
 namespace systole::cli {
 
 Check at_least(std::int64_t lowest) {
   return {fmt::format("{} or more", lowest), [lowest](const std::string& text) -> std::string {
-            std::int64_t number = 0;
-            const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-            if (failed != std::errc() || end != text.data() + text.size())
-              return fmt::format("'{}' is no whole number", text);
-            return number < lowest ? fmt::format("{} is too low: {} or more", text, with_commas(lowest)) : "";
+            const std::optional<std::int64_t> number = number_from(text);
+            if (!number) return fmt::format("'{}' is no whole number", text);
+            return *number < lowest ? fmt::format("{} is too low: {} or more", text, with_commas(lowest)) : "";
           }};
 }
 
@@ -27,10 +25,8 @@ namespace {
 
 Check a_number(std::string wanted, bool (*is_good)(double)) {
   return {wanted, [wanted, is_good](const std::string& text) -> std::string {
-            double number = 0;
-            const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-            const bool whole = failed == std::errc() && end == text.data() + text.size();
-            return whole && is_good(number) ? "" : fmt::format("'{}' is no {}", text, wanted);
+            const std::optional<double> number = number_from<double>(text);
+            return number && is_good(*number) ? "" : fmt::format("'{}' is no {}", text, wanted);
           }};
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// The options of a command, and their checks. CLI11 reads them; its header stands in three sources alone, since each
-// file that includes it takes four seconds more to compile.
+// The options of a command, and their checks. CLI11 parses them; only three sources include its header, because it adds
+// four seconds of compile time to each.
 //
 //   Subcommand command = add_command(app, "logs", "what a run told", options, context, logs);
 //   command.add_option("--every", options->every, "of the steps, only each N-th").check(at_least(1));
@@ -17,30 +17,30 @@ class Option;
 
 namespace systole::cli {
 
-// What a value must be. `problem` returns what is wrong with a text, or "" where nothing is.
+// A constraint on a value. `problem` returns what is wrong with a text, or "".
 struct Check {
-  std::string wanted;  // as help prints it
+  std::string wanted;  // for the help text
   std::function<std::string(const std::string& text)> problem;
 };
-Check at_least(std::int64_t lowest);  // a whole number of `lowest` or more
+Check at_least(std::int64_t lowest);  // a whole number, at least `lowest`
 Check one_of(std::vector<std::string> words);
-Check not_negative();  // a number, zero or more
-Check positive();      // a number above zero
+Check not_negative();  // zero or more
+Check positive();      // greater than zero
 
-// An option that a command has: a handle, valid as long as the command line.
+// A handle of a command's option; valid as long as the command line.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option required(bool is = true) const;
   Option check(const Check& check) const;
-  Option capture_default_str() const;  // help prints the value that the variable has now
+  Option capture_default_str() const;  // help shows the variable's current value
   Option default_str(const std::string& text) const;
   Option expected(int values) const;
   Option expected(int least, int most) const;
   Option take_all() const;  // may be repeated
   Option delimiter(char between) const;
-  Option hidden() const;  // help does not list it
+  Option hidden() const;  // not in the help text
   Option excludes(Option other) const;
   Option excludes(const std::string& other) const;
   Option needs(Option other) const;
@@ -50,21 +50,21 @@ class Option {
   CLI::Option* option_;
 };
 
-// A command: a handle, valid as long as the command line.
+// A handle of a command; valid as long as the command line.
 class Subcommand {
  public:
   explicit Subcommand(CLI::App* app) : app_(app) {}
 
-  // `value` is set while the command line is read; it must outlive the command. Its types: options.cc. A name without
-  // dashes is an argument by place.
+  // `value` is set during parsing; it must outlive the command. Supported types: options.cc. A name without dashes is a
+  // positional argument.
   template <typename T>
   Option add_option(const std::string& name, T& value, const std::string& help) const;
   Option add_flag(const std::string& name, bool& value, const std::string& help) const;
   Option add_flag(const std::string& name, std::int64_t& value, const std::string& help) const;  // "--prove{3}": 3
-  Option option(const std::string& name) const;  // REQUIRES: there is one
+  Option option(const std::string& name) const;                                                  // REQUIRES: it exists
 
-  void hidden() const;                                     // help does not list it
-  void otherwise(const std::function<void()>& run) const;  // of one that holds others: what it does when none is named
+  void hidden() const;                                     // not in the help text
+  void otherwise(const std::function<void()>& run) const;  // for a group: the action if no command is named
 
   CLI::App& app() const { return *app_; }
 

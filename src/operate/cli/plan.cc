@@ -1,17 +1,18 @@
-// `systole plan WORKLOAD`: what running it on this machine will take, before anything of it runs; with --on, which of
-// the hardware that is offered to take, and how.
+// `systole plan WORKLOAD`: predicts time and memory of running it on this machine, before anything runs; with --on,
+// chooses among offered hardware, and a layout. Of workload: serve: what serving it takes (plan_serve.h).
 
 #include "ground/base/text_file.h"
 #include "ground/store/store.h"
 #include "operate/check/lint.h"
-#include "operate/cli/origin.h"
 #include "operate/cli/plan_on.h"
-#include "operate/cli/plan_text.h"
-#include "operate/cli/predicted_peak.h"
-#include "operate/cli/rank_threads.h"
+#include "operate/cli/plan_serve.h"
 #include "operate/cli/workload_options.h"
-#include "operate/cli/xla_machine.h"
 #include "operate/render/quote.h"
+#include "operate/run/origin.h"
+#include "operate/run/rank_threads.h"
+#include "operate/run/xla_machine.h"
+#include "predict/perf/predicted_peak.h"
+#include "predict/plan/plan_text.h"
 
 namespace systole::cli {
 namespace {
@@ -22,7 +23,7 @@ struct PlanOptions {
   PlanOnOptions on;
 };
 
-// How far off such times have been, as far as anybody knows.
+// The known error of such predictions.
 std::string error_text(const Plan& plan, bool xla) {
   if (plan.time.unknown) return "";
   const std::string off = "how far off these times are ";
@@ -34,16 +35,18 @@ std::string error_text(const Plan& plan, bool xla) {
 }
 
 ExitCode plan(const PlanOptions& options, Context& context) {
-  if (!options.on.targets.empty()) return plan_on(options.workload, options.on, options.out, context);
-  if (!options.out.empty()) check_writable(options.out).value();
   const LoadedWorkload loaded = load_workload(options.workload).value();
+  if (loaded.workload.kind == Workload::Kind::serve)
+    return plan_serve(options.workload, loaded, options.on, options.out, context);
+  if (!options.on.targets.empty()) return plan_on(options.workload, loaded, options.on, options.out, context);
+  if (!options.out.empty()) check_writable(options.out).value();
   PrepareOptions preparing = prepare_options(options.workload, loaded, context).value();
   preparing.data_may_be_absent = true;
-  // As `run` has it: ranks share the machine.
-  const std::int64_t ranks = ranks_of(loaded.workload);
+  // Like `run`: ranks share the machine.
+  const std::int64_t ranks = loaded.workload.num_devices();
   if (ranks > 1 && (!is_xla(preparing.backend) || preparing.backend == "xla-cpu")) preparing.sharers = ranks;
   const Workload workload = ranks > 1 ? for_ranks(loaded.workload) : loaded.workload;
-  const Prepared prepared = prepare(workload, preparing, context.clock).value();
+  const PlannedRun prepared = prepare(workload, preparing, context.clock).value();
   context.out.end_progress();
   if (prepared.machine.stale) context.out.warning(*prepared.machine.stale);
   if (workload.ranks.tls && ranks > 1 && !is_xla(preparing.backend))
@@ -66,7 +69,7 @@ ExitCode plan(const PlanOptions& options, Context& context) {
                                           temporaries_of(*prepared.machine.device));
     if (peak) context.out.prose(*peak + "\n");
   }
-  if (context.out.json()) context.out.json(parse_json(to_json(prepared.plan), "plan.json").value());
+  if (context.out.json()) context.out.json(to_node(prepared.plan));
   if (!options.out.empty()) {
     write_text_file(options.out, to_json(prepared.plan)).value();
     context.out.message("written: " + options.out);
@@ -84,6 +87,7 @@ void add_plan(Subcommand app, Context& context) {
   auto options = std::make_shared<PlanOptions>();
   Subcommand command =
       add_command(app, "plan", "what running a workload takes: here, or --on other hardware", options, context, plan);
+  options->workload.serves = true;
   add_workload_arguments(command, options->workload);
   command.add_option("--out", options->out, "also write the plan: what run --plan takes");
   add_plan_on_options(command, options->on);

@@ -1,5 +1,5 @@
-// What plan and run say of this machine before anything starts: types without a rate, calibrations of other numbers of
-// threads, memory that ranks share, axes that cut nothing; and that what was accepted then runs.
+// What plan and run report about this machine before anything starts: types without a rate, calibrations for other
+// numbers of threads, memory shared by ranks, idle mesh axes; and that accepted workloads then run.
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ class PlanHere : public testing::Test {
   }
   Captured shell(const std::string& words) const { return systole_.shell("$SYSTOLE " + words); }
   static bool says(const std::string& text, const std::string& words) { return text.find(words) != text.npos; }
-  // The first edit of a hint, up to what explains it.
+  // The first edit in a hint, without its explanation.
   static std::string hint_of(const std::string& err) {
     const std::size_t at = err.rfind("hint: ");
     return at == err.npos ? "" : err.substr(at + 6, err.find('\n', at) - at - 6);
@@ -110,7 +110,7 @@ TEST_F(PlanHere, groups_of_values_are_saved) {
   EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "shown/probes/2/embed.tokens.npy"));
 }
 
-// Of what is refused for its memory the hint fits: of all ranks of a node, in the words of who set the limit.
+// Hints about memory work when typed: for all ranks of a node, in terms of the limit's source.
 TEST_F(PlanHere, hints_about_memory_fit_when_they_are_typed) {
   for (const char* verb : {"plan", "run --dry-run"}) {
     for (const std::string ranks : {"", " --set mesh.data=8 "}) {
@@ -175,7 +175,7 @@ TEST_F(PlanHere, a_plan_that_is_written_is_what_is_run_next) {
 }
 
 #ifdef SYSTOLE_HAS_CPU
-// A calibration is of a number of threads; each has an entry of its own.
+// A calibration is for a number of threads; each has its own entry.
 TEST_F(PlanHere, calibrations_stand_side_by_side_by_threads) {
   const auto planned = [&](const std::string& more) { return shell("plan job.yaml " + more); };
   if (allowed_cores() < 2) GTEST_SKIP() << "one core: there are no two numbers of threads";
@@ -195,7 +195,7 @@ TEST_F(PlanHere, calibrations_stand_side_by_side_by_threads) {
     const Captured seen = planned(std::string("--set resources.threads=") + threads);
     EXPECT_TRUE(says(seen.out, std::string("times are calibrated: this-machine-") + threads)) << seen.out << seen.err;
   }
-  // The reference is not what was measured, and nothing that is calibrated would change that.
+  // Calibration does not cover the reference backend.
   const Captured reference = planned("--backend reference");
   EXPECT_TRUE(says(reference.out, "UNCALIBRATED") && !says(reference.err, "calibration")) << reference.err;
 }

@@ -1,11 +1,11 @@
-// The options of `systole plan --on`, read and written down.
+// The options of `systole plan --on`: parsing and printing.
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "ground/base/nearest.h"
+#include "ground/base/number_from.h"
 #include "ground/base/quantity.h"
 #include "operate/cli/plan_on.h"
 
@@ -17,9 +17,7 @@ constexpr std::int64_t kLayoutsOfAll = 100;
 
 Result<Dollars> parse_dollars(std::string_view text) {
   if (text.starts_with('$')) text.remove_prefix(1);
-  double amount = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), amount);
-  if (failed == std::errc() && end == text.data() + text.size() && amount >= 0 && amount < 1e15) return Dollars(amount);
+  if (const auto amount = number_from<double>(text); amount && *amount >= 0 && *amount < 1e15) return Dollars(*amount);
   if (const Result<std::int64_t> count = parse_count(text); count.ok()) return Dollars(static_cast<double>(*count));
   return error(ErrorKind::invalid, "--budget: '{}' is no number of dollars", text).hinted("1M, 250k, 99.50");
 }
@@ -40,7 +38,7 @@ Result<StackProfile> stack_named(const std::string& name) {
   return error(ErrorKind::invalid, "--stack: no profile is called '{}'", name).hinted(nearest_hint(name, names));
 }
 
-// In which products may be done, without a change of the workload.
+// Dtypes of matrix products that may be chosen without a change of the workload.
 Result<std::vector<ProductType>> product_types(const std::vector<std::string>& names, const Workload& workload) {
   const bool wide = workload.train.precision.compute == DType::f32;
   const std::vector<ProductType> allowed = wide ? std::vector{ProductType::f32, ProductType::tf32}
@@ -65,6 +63,21 @@ Result<std::vector<ProductType>> product_types(const std::vector<std::string>& n
 
 }  // namespace
 
+NamedOn named_on(const std::vector<std::string>& on) {
+  NamedOn named;
+  for (const std::string& several : on)
+    for (std::size_t from = 0; from <= several.size();) {
+      const std::size_t end = std::min(several.find(',', from), several.size());
+      const std::string one = several.substr(from, end - from);
+      if (const JobTargetRow* target = find_job_target_row(one))
+        named.targets.push_back(target);
+      else
+        named.hardware.push_back(one);
+      from = end + 1;
+    }
+  return named;
+}
+
 Result<OfferRules> offer_rules(const PlanOnOptions& options, const Workload& workload) {
   const StackProfile stack = TRY(stack_named(options.stack));
   OfferRules rules;
@@ -79,13 +92,13 @@ Result<OfferRules> offer_rules(const PlanOnOptions& options, const Workload& wor
 
 Result<ChoiceRequest> choice_request(const PlanOnOptions& options, const Workload& workload) {
   ChoiceRequest request;
-  if (workload.objective.budget) request.budget = Dollars(*workload.objective.budget);
+  if (workload.objective.budget) request.budget = workload.objective.budget;
   for (int o = 0; o < 4; ++o)
-    if (options.objective == kObjectives[o]) request.wanted = static_cast<Wanted>(o);
+    if (options.objective == kObjectives[o]) request.wanted = static_cast<OfferRanking>(o);
   if (!options.deadline.empty()) request.deadline = TRY(parse_deadline(options.deadline));
   if (!options.budget.empty()) request.budget = TRY(parse_dollars(options.budget));
   request.best = static_cast<std::size_t>(options.all ? std::max(options.best, kLayoutsOfAll) : options.best);
-  if (options.all || request.wanted == Wanted::front) request.alone = static_cast<std::size_t>(-1);
+  if (options.all || request.wanted == OfferRanking::front) request.alone = static_cast<std::size_t>(-1);
   request.exhaustive = options.exhaustive;
   return request;
 }
@@ -94,7 +107,9 @@ void add_plan_on_options(Subcommand command, PlanOnOptions& options) {
   Option on = command.add_option("--on", options.targets,
                                  "plan for hardware that is offered, not for this machine: h100:64, "
                                  "a3-highgpu-8g:8, v5p:4x4x4, v5p-128, v5p:4x4x4:2 "
-                                 "(two slices), this (machine), any; several by commas");
+                                 "(two slices), this (machine), any; several by commas; with them the target that is "
+                                 "to run it: " +
+                                     fmt::format("{}", fmt::join(job_targets_that(&JobTargetRow::jobs), ", ")));
   on.take_all();
   const auto add = [&](const char* name, auto& value, const std::string& help) {
     return command.add_option(name, value, help).needs(on);

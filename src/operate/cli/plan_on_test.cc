@@ -1,4 +1,4 @@
-// `systole plan --on` with a model of milliseconds: what is said, as text and document, and every refusal.
+// `systole plan --on` with a model of milliseconds: its text and document, and every refusal.
 
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ TEST_F(PlanOn, the_document_says_the_same_and_its_edits_work) {
   EXPECT_EQ(parse_json(written.out, "plan.json").value().find("strategy")->text(), chosen->find("layout")->text());
 }
 
-// The limits of a project that the choice needs, which are often 0: those of its chips, and those beside them.
+// The project quotas that the choice needs, which are often 0: for its chips, and others.
 TEST_F(PlanOn, tells_the_quota_that_the_choice_needs) {
   const Captured gpus = plan("--on a3-highgpu-8g:1 --best 1");
   ASSERT_EQ(gpus.exit.code, 0) << gpus.err;
@@ -69,7 +69,7 @@ TEST_F(PlanOn, tells_the_quota_that_the_choice_needs) {
   EXPECT_NE(first.find("region")->text(), "");
 }
 
-// Spot machines spend limits of their own.
+// Spot machines have their own quotas.
 TEST_F(PlanOn, tells_the_quota_of_the_terms_that_are_asked_for) {
   const Captured gpus = plan("--on a2-highgpu-1g:1 --best 1 --set resources.provisioning=spot");
   ASSERT_EQ(gpus.exit.code, 0) << gpus.err;
@@ -135,7 +135,7 @@ TEST_F(PlanOn, a_price_says_its_age_or_why_there_is_none) {
       << unknown.out;
 }
 
-// Two slices, between which little goes: the choice is a pipeline, which XLA does not run.
+// Two slices with a slow network between them: the choice is a pipeline, which XLA does not run.
 TEST_F(PlanOn, a_pipeline_says_what_it_needs_and_what_does_without) {
   systole_.write("big.yaml",
                  "systole: 1\nname: big\nmodel: { preset: llama3-70b }\ndata: { train: { files: a.txt }, tokenizer: { "
@@ -187,7 +187,7 @@ TEST_F(PlanOn, precision_is_part_of_the_choice_where_it_is_asked_for) {
   std::string offers;
   for (const Node& offer : search.find("offers")->items()) offers += offer.find("name")->text() + "; ";
   EXPECT_NE(offers.find("(1 h100), products in fp8; "), std::string::npos) << offers;
-  // No run does them so.
+  // No run supports them.
   expect_refused("--on v5p:2x2x1 --best 1 --precision fp8 --out fp8.json", 3, "run --plan would do them in bf16",
                  "--precision bf16");
   EXPECT_NE(systole_.shell("test -e fp8.json").exit.code, 0);
@@ -211,7 +211,8 @@ TEST_F(PlanOn, a_model_without_layers_is_refused_for_what_it_is) {
 TEST_F(PlanOn, charts_are_drawn_but_not_with_quiet_or_json) {
   const char* offers = "--on a2-highgpu-1g:1,v5e:1,v5e:4,v6e:1 --best 2 ";
   const Captured seen = plan(offers);
-  for (const char* words : {"dollars (● the choice", "a step: █ products", "┬"})
+  for (const char* words :
+       {"dollars (● the choice", "a step: █ products", "▓ memory-bound ops and launches, ▒ exposed communication", "┬"})
     EXPECT_NE(seen.out.find(words), std::string::npos) << words << "\n" << seen.out;
   for (const char* option : {"--quiet", "--json"})
     EXPECT_EQ(plan(std::string(offers) + option).out.find("┬"), std::string::npos);
@@ -227,6 +228,63 @@ TEST_F(PlanOn, nothing_is_written_unless_asked) {
   EXPECT_EQ(systole_.shell("ls").out, "job.yaml\n");
 }
 
+// The target to run it is named among the hardware, or by the workload's keys.
+TEST_F(PlanOn, an_offer_that_its_target_cannot_run_loses_with_the_reason) {
+  const std::string hardware = "--best 1 --json --on a2-highgpu-1g:1,v5e:1";
+  const Captured any = plan(hardware);
+  EXPECT_EQ(any.out.find("Slurm"), std::string::npos) << any.out;
+  EXPECT_EQ(any.out.find("\"targets\""), std::string::npos) << any.out;
+  const Captured named = plan(hardware + ",slurm");
+  systole_.write("job.yaml", std::string(kTinyPlanJob) + "slurm: { partition: gpu }\n");
+  const Captured by_keys = plan(hardware);
+  for (const Captured* seen : {&named, &by_keys}) {
+    ASSERT_EQ(seen->exit.code, 0) << seen->err;
+    const Node whole = parse_json(seen->out, "stdout").value();
+    const Node& search = *whole.find("search");
+    const Node& lost = search.find("lost")->items().back();
+    EXPECT_EQ(lost.find("reason")->text(), "Slurm has no TPUs here");
+    EXPECT_EQ(lost.find("edit")->text(), "--on kubernetes or gke or ssh; or other accelerators");
+    const auto at = static_cast<std::size_t>(lost.find("offer")->as_int().value());
+    EXPECT_TRUE(search.find("offers")->items()[at].find("target")->text().starts_with("v5e:1"));
+    const Node& target = search.find("targets")->items()[0];
+    EXPECT_EQ(target.find("name")->text(), "slurm");
+    EXPECT_EQ(target.find("words")->text(), "a cluster of Slurm has its machines already");
+  }
+  const Captured elsewhere = plan(hardware + ",kubernetes");
+  EXPECT_EQ(elsewhere.out.find("has no TPUs"), std::string::npos) << "--on is before the keys: " << elsewhere.out;
+}
+
+TEST_F(PlanOn, what_its_target_cannot_do_is_refused_with_the_targets_that_can) {
+  expect_refused("--on v5e:1,slurm", 3, ": Slurm has no TPUs here (--on slurm)", "--on kubernetes or gke or ssh");
+  expect_refused("--on a2-highgpu-1g:1,ssh --set resources.provisioning=spot", 3,
+                 "resources.provisioning: its machines are there already", "--on kubernetes or gke");
+  expect_refused("--on a2-highgpu-1g:1,docker", 3, "it builds what starts one",
+                 "--on slurm or kubernetes or gke or ssh");
+  expect_refused("--on h100,slurm --scale 1,2", 2, "--scale sets hardware beside each other", "--scale 64,128");
+  systole_.write("job.yaml", std::string(kTinyPlanJob) + "slurm: { array: 0:3 }\n");
+  expect_refused("--on a2-highgpu-1g:1,kubernetes", 3, "slurm.array: a Job here is one run", "--on slurm");
+  EXPECT_EQ(plan("--on a2-highgpu-1g:1 --best 1").exit.code, 0) << "its keys name slurm, which has arrays";
+}
+
+TEST_F(PlanOn, the_choice_says_what_its_target_does) {
+  const Captured spot = plan("--on a2-highgpu-1g:1,gke --best 1 --set resources.provisioning=spot");
+  ASSERT_EQ(spot.exit.code, 0) << spot.err;
+  for (const char* words :
+       {"  target  gke: it makes a cluster with node pools", "a run that is preempted begins again, "})
+    EXPECT_NE(spot.out.find(words), std::string::npos) << words << spot.out;
+  const Captured nodes = plan("--on a2-highgpu-1g:2,kubernetes --best 1");
+  ASSERT_EQ(nodes.exit.code, 0) << nodes.err;
+  EXPECT_NE(nodes.out.find("its nodes start together with `kubernetes.queue`"), std::string::npos) << nodes.out;
+  EXPECT_EQ(spot.out.find("start together"), std::string::npos) << "one node: " << spot.out;
+}
+
+TEST_F(PlanOn, a_target_alone_is_planned_on_the_hardware_of_the_workload) {
+  expect_refused("--on slurm", 2, "--on slurm names a target, and nothing names its hardware", "--on slurm,h100:8");
+  const Captured seen = plan("--on slurm --best 1 --set resources.accelerators=a2-highgpu-1g:1");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  EXPECT_NE(seen.out.find("a2-highgpu-1g"), std::string::npos) << seen.out;
+}
+
 TEST_F(PlanOn, limits_that_nothing_meets_end_with_1_and_what_would) {
   expect_refused("--on v5e:1 --deadline 1s --chips-at-most 4", 1, "deadline missed by ", "--deadline ");
   expect_refused("--on v5e:1 --budget 0.001 --chips-at-most 4", 1, "over budget by ", "--budget ");
@@ -240,14 +298,14 @@ TEST_F(PlanOn, of_limits_that_contradict_each_other_both_are_named) {
   expect_refused("--on h100:8 --chips-at-most 4", 2, "--chips-at-most allows 4", "--chips-at-most 8");
   expect_refused("--on v5e:1 --zone us-west4-a --region us-east1", 2, "--zone us-west4-a lies in us-west4",
                  "--region us-west4");
-  // The a100 is faster and dearer: in time, over budget; the v5e the other way round.
+  // The a100 is faster and more expensive: in time but over budget; the v5e is the opposite.
   expect_refused(
       "--set model.width=2048 --set model.mlp=8192 --set train.batch=64 --set model.context=512 --on "
       "a2-highgpu-1g:1,v5e:1 --best 1 --deadline 3min --budget 0.1",
       1, "--deadline and --budget contradict each other: in time, the cheapest is 1 x a2-highgpu-1g", "--deadline 24");
 }
 
-// All are paid for as long, so that what they reach in it is compared, and prices alone say who is over a budget.
+// All cost for the same time, so steps within it are compared, and only prices decide what is over budget.
 TEST_F(PlanOn, where_a_time_ends_training_steps_in_it_are_compared) {
   const std::string by_time = "--set train.steps=null --set train.time=1h --best 1 --on a2-highgpu-1g:1,v5e:1,h100:8";
   const Captured seen = plan(by_time + " --json");
@@ -276,8 +334,9 @@ TEST_F(PlanOn, this_machine_stands_beside_what_is_offered) {
   const Node alone = parse_json(plan("--json").out, "stdout").value();
   double step = 0;
   for (const Node::Entry& part : alone.find("time")->find("step_s")->entries())
-    if (!part.value.is_map()) step += part.value.as_double().value();  // of waits each for itself; there are none
+    if (!part.value.is_map()) step += part.value.as_double().value();  // times per kind of wait; empty here
   EXPECT_NEAR(here.find("step_seconds")->as_double().value(), step, 1e-9);
+  EXPECT_EQ(here.find("memory_bytes")->as_int().value(), alone.find("total_bytes")->as_int().value());
   EXPECT_EQ(here.find("dollars")->as_double().value(), 0);
   EXPECT_NE(plan("--on this,v5e:1 --best 1").out.find("for $0"), std::string::npos);
   EXPECT_TRUE(parse_json(plan("--on v5e:1 --best 1 --json").out, "stdout")

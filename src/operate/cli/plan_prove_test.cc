@@ -1,4 +1,4 @@
-// `systole plan --on … --prove` with a plugin of our own in the place of libtpu.
+// `systole plan --on … --prove` with a fake plugin in place of libtpu.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 class PlanProve : public FakePluginTest {
  protected:
   PlanProve() { systole().write("job.yaml", kTinyPlanJob); }
-  // Of one layer, which no pipeline cuts; with a cache of its own.
+  // A model of one layer, which no pipeline splits; with its own cache.
   Captured plan(const std::string& options, const std::string& fake = "") const {
     return systole().shell("env -u XDG_CACHE_HOME SYSTOLE_XLA_PLUGINS=plugins FAKE_PJRT='v5e " + fake +
                            "' $SYSTOLE plan job.yaml --set train.batch=8 --chips-at-most 4 " + options);

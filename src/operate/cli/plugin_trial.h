@@ -1,5 +1,5 @@
 #pragma once
-// The options of commands that try plugins, each in a child process: this program with --probe.
+// Options of commands that try plugins, each in a child process: this program with --probe.
 
 #include <string>
 
@@ -8,7 +8,7 @@
 namespace systole::cli {
 
 struct PluginTrial {
-  std::string folder;   // empty: of the environment, or the user's
+  std::string folder;   // empty: from the environment, or the user's default
   std::string probe;    // in the child: the plugin to try
   double timeout = 60;  // seconds
 };

@@ -1,4 +1,4 @@
-// What a terminal gets, by way of a pseudo-terminal; and the folding of tables.
+// Output on a terminal, through a pseudo-terminal.
 
 #include "operate/cli/printer.h"
 
@@ -55,13 +55,6 @@ std::size_t times(const std::string& text, const std::string& part) {
   return count;
 }
 
-std::size_t widest(const std::string& text) {
-  std::size_t most = 0, begun = 0;
-  for (std::size_t end = text.find('\n'); end != text.npos; begun = end + 1, end = text.find('\n', begun))
-    most = std::max(most, end - begun);
-  return most;
-}
-
 constexpr const char* kClear = "\r\x1b[K";
 
 TEST(Printer, repaints_progress_ten_times_a_second) {
@@ -70,7 +63,7 @@ TEST(Printer, repaints_progress_ten_times_a_second) {
   Printer out(clock, stdout, terminal.file());
   for (int i = 0; i < 10'000; ++i) {
     out.progress(fmt::format("row {}", i));
-    clock.advance(Seconds(0.0001));  // all of it: a second
+    clock.advance(Seconds(0.0001));  // a second in total
     if (i % 100 == 0) terminal.text();
   }
   EXPECT_LE(times(terminal.text(), kClear), 11u);
@@ -84,7 +77,7 @@ TEST(Printer, what_comes_next_removes_progress) {
   out.progress("rows: 10");
   out.data("done");
   EXPECT_EQ(terminal.text(), std::string(kClear) + "rows: 10" + kClear + "done\r\n");
-  out.progress({});  // what another process of ours drew
+  out.progress({});  // drawn by another process of ours
   EXPECT_TRUE(terminal.text().ends_with(kClear));
 }
 
@@ -95,6 +88,7 @@ TEST(Printer, quiet_is_quiet) {
   out.set_quiet(true);
   out.progress("rows: 10");
   out.message("a message");
+  out.note("a note", "a hint");
   out.warning("a warning", "a hint");
   out.warning(error(ErrorKind::io, "another").at({"f", 1, 2}));
   EXPECT_EQ(terminal.text(), "");
@@ -117,50 +111,14 @@ TEST(Printer, a_reader_that_goes_away_is_no_error) {
   std::fclose(file);
 }
 
-TEST(Table, folds_where_it_is_too_wide) {
-  const std::vector<std::string> headers{"#>", "option", "step>", "why"};
-  const std::vector<std::vector<std::string>> rows{
-      {"1", "a3-highgpu-8g:8", "1.2 s", ""},
-      {"2", "v5p:4x4x4", "0.9 s", "it costs more than twice as much as the first one does, which nobody pays"}};
-  EXPECT_EQ(table(headers, rows, 60),
-            "#  option            step\n"
-            "1  a3-highgpu-8g:8  1.2 s\n"
-            "2  v5p:4x4x4        0.9 s\n"
-            "    why: it costs more than twice as much as the first one\n"
-            "      does, which nobody pays\n");
-  EXPECT_EQ(widest(table(headers, rows, 200)), 100u);
-  for (int width = 21; width < 120; ++width)  // 21: the longest word and its indent
-    EXPECT_LE(widest(table(headers, rows, width)), static_cast<std::size_t>(width)) << width;
-  EXPECT_EQ(times(table(headers, rows), "\n"), 3u) << "a row is a line where no terminal says how wide it is";
-  // Many narrow columns: the last ones go below.
-  EXPECT_EQ(table({"a", "b>", "c>"}, {{"xxxxxxxx", "11111111", "22222222"}}, 20),
-            "a                b\nxxxxxxxx  11111111\n    c: 22222222\n");
-}
-
-TEST(Folded, breaks_between_words_alone) {
-  EXPECT_EQ(folded("one two three\n  four five six\nshort", 10),
-            "one two\n    three\n  four\n      five\n      six\nshort");
-  EXPECT_EQ(folded("unbreakable_long_word", 5), "unbreakable_long_word\n");
-  EXPECT_EQ(folded("", 5), "");
-  EXPECT_EQ(folded("    a_long_word of it\n", 8), "    a_long_word\n        of\n        it\n")
-      << "an indent is no word";
-  EXPECT_EQ(folded("a  b   cccccccc\n", 9), "a  b\n   cccccccc\n") << "no line ends in spaces, nor begins with them";
-  EXPECT_EQ(folded("--key  what it is and does\n", 16), "--key  what it\n       is and\n       does\n");
-}
-
-// A command that is broken would be typed in two.
-TEST(Folded, errors_keep_what_is_typed_and_the_source_that_they_show) {
-  EXPECT_EQ(folded_error("job.yaml:3:1: error: nothing that is offered will do; the nearest is h100\n"
-                         "  3 | a line of source that is rather long\n"
-                         "    | ^\n"
-                         "  hint: systole plan job.yaml --on v5p --set train.batch=512",
-                         40),
-            "job.yaml:3:1: error: nothing that is\n"
-            "    offered will do; the nearest is h100\n"
-            "  3 | a line of source that is rather long\n"
-            "    | ^\n"
-            "  hint: systole plan job.yaml --on v5p --set train.batch=512");
-  EXPECT_EQ(folded_error("error: short", 40), "error: short");
+TEST(Printer, an_error_as_json_has_its_code_and_key_where_they_are_known) {
+  const Error known = key_error(ErrorKind::invalid, "train.batch", "-1 is too low")
+                          .at({"job.yaml", 3, 7})
+                          .coded(ErrorCode::unexpected_value);
+  EXPECT_EQ(to_json(error_node(known)),
+            R"({"kind":"invalid","message":"train.batch: -1 is too low","file":"job.yaml","line":3,"col":7,)"
+            R"("code":"unexpected_value","key":"train.batch"})");
+  EXPECT_EQ(to_json(error_node(error(ErrorKind::io, "x"))), R"({"kind":"io","message":"x"})");
 }
 
 TEST(Printer, errors_and_notices_fold_on_a_terminal) {
@@ -170,11 +128,14 @@ TEST(Printer, errors_and_notices_fold_on_a_terminal) {
   Printer out(clock, stdout, terminal.file());
   out.notice("small: runs/small-1 on this machine, 1 MiB planned");
   out.warning("it is slower than it would be elsewhere", "systole calibrate --threads 12 --out there");
+  out.note("quota: 16 GPUs; usually 0 in new projects", "ask for more in the console of the project");
   out.error(error(ErrorKind::io, "nothing that is offered will do"));
   EXPECT_EQ(terminal.text(),
             "small: runs/small-1 on this\r\n    machine, 1 MiB planned\r\n"
             "warning: it is slower than it\r\n    would be elsewhere\r\n"
             "  hint: systole calibrate --threads 12 --out there\r\n"
+            "note: quota: 16 GPUs; usually\r\n    0 in new projects\r\n"
+            "  hint: ask for more in the console of the project\r\n"
             "error: nothing that is offered\r\n    will do\r\n");
 }
 
@@ -194,7 +155,7 @@ TEST(Printer, folds_on_a_terminal_alone) {
   std::fclose(file);
 }
 
-// The same through the program, as a person sees it.
+// The same through the program, as a user sees it.
 TEST(Terminals, data_build_leaves_nothing_behind) {
   const SystoleRunner systole;
   std::string text;
@@ -220,7 +181,7 @@ train: { batch: 2, steps: 2, optimizer: { rate: 1e-3 } }
   }
 }
 
-// Of a terminal that does not say how wide it is there are 80.
+// A terminal that does not report its width has 80 columns.
 TEST(Terminals, what_a_run_and_its_checkpoint_say_fits) {
   const SystoleRunner systole;
   systole.write("job.yaml", kWorkload);

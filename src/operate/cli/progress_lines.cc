@@ -28,7 +28,7 @@ std::string ProgressLines::left(double done, Seconds at) const {
 
 void ProgressLines::step(const StepEnded& step, Seconds at) {
   shown_loss_ = shown_loss_ == 0 ? step.loss : 0.9 * shown_loss_ + 0.1 * step.loss;
-  // train.time counts steps alone: not the evaluations and saves between them.
+  // train.time counts only steps, not the evaluations and saves between them.
   const TimeByCategory& spent = step.seconds;
   trained_ += spent.total() - spent[Category::evaluation] - spent[Category::snapshot] - spent[Category::checkpoint];
   const double done = fraction(step.step, step.tokens, trained_);

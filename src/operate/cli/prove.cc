@@ -1,41 +1,28 @@
-// `systole prove MODULE --on SLICE`: what the vendor's compiler says of a program for chips that nobody has rented yet.
-// The compiler runs in a child process, this program with --child.
+// `systole prove MODULE --on SLICE`: the vendor compiler's result for a program on chips that are not rented yet. The
+// compiler runs in a child process, this program with --child.
 
 #include <fmt/ranges.h>
-
-#include <filesystem>
 
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
 #include "ground/base/quantity.h"
-#include "ground/base/text_file.h"
-#include "ground/catalog/tables.h"
 #include "ground/pjrt/places.h"
 #include "ground/process/signal_watch.h"
 #include "ground/store/store.h"
-#include "operate/cli/machine.h"
-#include "operate/cli/proof_store.h"
-#include "operate/cli/prove_job.h"
-#include "operate/cli/prove_text.h"
 #include "operate/cli/workload_options.h"
 #include "operate/render/quote.h"
+#include "operate/run/machine.h"
+#include "operate/run/prove_workload.h"
+#include "predict/prove/compiler_comparison_text.h"
+#include "predict/prove/job_on_slice.h"
 #include "predict/prove/module_text.h"
+#include "predict/prove/proof_store.h"
+#include "predict/prove/proof_text.h"
 #include "predict/prove/prove.h"
 #include "predict/prove/published.h"
 
 namespace systole::cli {
 namespace {
-
-// What people call it as parse_slice has it: v5e-8 is v5e:2x4, v5litepod:2x4 as well.
-Result<std::string> as_shape(const std::string& on, const Catalog& catalog) {
-  if (names_tpu_slice(catalog, on)) {
-    CatalogTables tables = TRY(CatalogTables::read());
-    return TRY(find_tpu_slice(catalog, TRY(tables.slices()), on)).by_shape();
-  }
-  const std::size_t colon = std::min(on.find(':'), on.size());
-  const Result<const CatalogEntry*> chip = catalog.find_accelerator(on.substr(0, colon));
-  return chip.ok() ? (*chip)->name + on.substr(colon) : on;
-}
 
 struct ProveArguments {
   std::string file, on, mesh, timeout, max_memory, plugins, child;
@@ -56,22 +43,9 @@ Result<std::pair<std::string, pjrt::OptionValue>> flag_of(std::string word) {
   return std::pair(word.substr(0, at), TRY(pjrt::option_value(std::string_view(word).substr(at + 1))));
 }
 
-Result<std::string> read_module(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored))
-    return error(ErrorKind::not_found, "there is no module '{}'", path)
-        .hinted("StableHLO, as JAX writes it: jax.jit(f).lower(...).as_text()");
-  if (std::filesystem::is_directory(path, ignored))
-    return error(ErrorKind::not_found, "'{}' is a folder, not a module", path);
-  if (std::filesystem::is_regular_file(path, ignored) &&
-      std::filesystem::file_size(path, ignored) > prove::kLargestModule)
-    return prove::too_large(path);
-  return read_text_file(path, Bytes(static_cast<std::int64_t>(prove::kLargestModule)));
-}
-
 bool is_workload(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
 
-// "job.yaml --on v5e:2x2 --mesh data=4": what asks the same again.
+// "job.yaml --on v5e:2x2 --mesh data=4": arguments for the same question.
 std::string words_of(const ProveArguments& arguments) {
   std::string text = fmt::format("{} --on {}", shell_word(arguments.file), arguments.on);
   if (!arguments.mesh.empty()) text += " --mesh " + shell_word(arguments.mesh);
@@ -86,10 +60,10 @@ std::string words_of(const ProveArguments& arguments) {
 
 ExitCode list_cache(Context& context) {
   std::string folder;
-  const std::unique_ptr<Store> store = open_proof_store(folder).value();
+  const std::unique_ptr<Store> store = prove::open_proof_store(folder).value();
   const std::vector<prove::ProofCache::Entry> entries =
       store == nullptr ? std::vector<prove::ProofCache::Entry>() : prove::ProofCache(*store).list().value();
-  context.out.prose(cache_text(entries, folder, context.out.width()));
+  context.out.prose(prove::cache_text(entries, folder, context.out.width()));
   Node list = Node::sequence();
   for (const prove::ProofCache::Entry& entry : entries) {
     Node node = to_node(entry.proof);
@@ -120,41 +94,42 @@ Result<prove::ProveOptions> options_of(const ProveArguments& arguments) {
   return options;
 }
 
-ExitCode prove_it(const ProveArguments& arguments, Context& context) {
-  if (!arguments.child.empty()) {
-    prove::compile_here(arguments.child).value();
-    return ExitCode::done;
-  }
-  if (arguments.list) return list_cache(context);
-  const Catalog catalog = read_catalog().value();
+prove::Slice slice_asked(const ProveArguments& arguments, const Catalog& catalog) {
   if (arguments.file.empty())
     fail(error(ErrorKind::invalid, "systole prove: a workload or a module is required")
              .hinted("systole prove job.yaml --on v5e:2x2"));
   if (arguments.on.empty())
     fail(error(ErrorKind::invalid, "systole prove: --on is required: which chips")
              .hinted(fmt::format("--on {}", fmt::join(prove::example_slices(catalog), ", "))));
-  const prove::Slice slice = prove::parse_slice(as_shape(arguments.on, catalog).value(), catalog).value();
-  prove::ProveOptions options = options_of(arguments).value();
-  std::optional<JobOnSlice> job;
-  if (is_workload(arguments.file)) {
-    job = job_on({.path = arguments.file, .environment = arguments.environment, .sets = arguments.sets}, arguments.mesh,
-                 slice, catalog)
-              .value();
-    options.partitions = job->module.devices;
-    if (job->module.devices == 1 && slice.devices > 1)
-      context.out.message(fmt::format("{} has no mesh: one of {} is used; --mesh data={} uses all", arguments.file,
-                                      counted(slice.devices, "device"), slice.devices));
-  }
-  if (arguments.predict) {
-    if (!job)
-      fail(error(ErrorKind::invalid, "--predict: '{}' is no workload: of a module only its compiler knows",
-                 arguments.file)
-               .hinted("systole prove job.yaml --on v5e:2x2 --predict, or leave --predict out"));
-    context.out.prose(predicted_text(*job, slice));
-    context.out.json(predicted_node(*job, slice));
-    return job->peak.needed() <= slice.memory ? ExitCode::done : ExitCode::no;
-  }
-  const std::string code = job ? job->module.text : read_module(arguments.file).value();
+  return prove::find_slice(arguments.on, catalog).value();
+}
+
+// The workload's step; nothing for a module, which only the compiler understands.
+std::optional<prove::JobOnSlice> job_asked(const ProveArguments& arguments, const prove::Slice& slice,
+                                           const Catalog& catalog, Context& context) {
+  if (!is_workload(arguments.file)) return std::nullopt;
+  prove::JobOnSlice job = job_on({.path = arguments.file, .environment = arguments.environment, .sets = arguments.sets},
+                                 arguments.mesh, slice, catalog)
+                              .value();
+  if (job.module.devices == 1 && slice.devices > 1)
+    context.out.message(fmt::format("{} has no mesh: one of {} is used; --mesh data={} uses all", arguments.file,
+                                    counted(slice.devices, "device"), slice.devices));
+  return job;
+}
+
+ExitCode tell_prediction(const ProveArguments& arguments, const std::optional<prove::JobOnSlice>& job,
+                         const prove::Slice& slice, Context& context) {
+  if (!job)
+    fail(
+        error(ErrorKind::invalid, "--predict: '{}' is no workload: of a module only its compiler knows", arguments.file)
+            .hinted("systole prove job.yaml --on v5e:2x2 --predict, or leave --predict out"));
+  context.out.prose(prove::predicted_text(*job, slice));
+  context.out.json(prove::predicted_node(*job, slice));
+  return job->peak.needed() <= slice.memory ? ExitCode::done : ExitCode::no;
+}
+
+prove::Proved proved(const ProveArguments& arguments, const std::string& code, const prove::Slice& slice,
+                     prove::ProveOptions options, Context& context) {
   const SignalWatch signals;
   options.limits.stop = [&signals] { return signals.stop_requested(); };
   options.limits.progress = [&](const prove::ChildProgress& seen) {
@@ -163,26 +138,48 @@ ExitCode prove_it(const ProveArguments& arguments, Context& context) {
   };
   std::string folder;
   std::unique_ptr<Store> store;
-  if (Result<std::unique_ptr<Store>> opened = open_proof_store(folder); opened.ok())
+  if (Result<std::unique_ptr<Store>> opened = prove::open_proof_store(folder); opened.ok())
     store = *std::move(opened);
   else
     context.out.warning(opened.error());
   std::optional<prove::ProofCache> cache;
   if (store != nullptr) cache.emplace(*store);
-  const prove::Proved proved =
+  prove::Proved result =
       prove::prove(code, arguments.file, slice, options, cache ? &*cache : nullptr, context.clock).value();
   context.out.end_progress();
-  for (const Error& note : proved.notes) context.out.warning(note);
-  context.out.prose(
-      proof_text(proved.proof, slice, job ? job->name : arguments.file, proved.cached, context.out.width()) +
-      (job ? beside_text(*job, proved.proof, context.out.width()) : ""));
-  Node document = to_node(proved.proof);
-  if (job) document.set("program", beside_node(*job, proved.proof));
-  if (proved.proof.step) document.set("published", prove::known_ratio_node(prove::published_steps(), slice.chip));
+  for (const Error& note : result.notes) context.out.warning(note);
+  return result;
+}
+
+ExitCode tell_proof(const ProveArguments& arguments, const prove::Proved& proved,
+                    const std::optional<prove::JobOnSlice>& job, const prove::Slice& slice, Context& context) {
+  const prove::Proof& proof = proved.proof;
+  const int width = context.out.width();
+  context.out.prose(prove::proof_text(proof, slice, job ? job->name : arguments.file, proved.cached, width) +
+                    (job ? prove::beside_text(*job, proof, width) : ""));
+  Node document = to_node(proof);
+  if (job) document.set("program", prove::beside_node(*job, proof));
+  if (proof.step) document.set("published", prove::known_ratio_node(prove::published_steps(), slice.chip));
   context.out.json(document.set("file", arguments.file).set("cached", proved.cached));
-  if (proved.proof.fits && !proved.proof.whole && !arguments.time)
+  if (proof.fits && !proof.whole && !arguments.time)
     context.out.message(fmt::format("next: systole prove {} --time", words_of(arguments)));
-  return proved.proof.fits ? ExitCode::done : ExitCode::no;
+  return proof.fits ? ExitCode::done : ExitCode::no;
+}
+
+ExitCode prove_it(const ProveArguments& arguments, Context& context) {
+  if (!arguments.child.empty()) {
+    prove::compile_here(arguments.child).value();
+    return ExitCode::done;
+  }
+  if (arguments.list) return list_cache(context);
+  const Catalog catalog = read_catalog().value();
+  const prove::Slice slice = slice_asked(arguments, catalog);
+  prove::ProveOptions options = options_of(arguments).value();
+  const std::optional<prove::JobOnSlice> job = job_asked(arguments, slice, catalog, context);
+  if (job) options.partitions = job->module.devices;
+  if (arguments.predict) return tell_prediction(arguments, job, slice, context);
+  const std::string code = job ? job->module.text : prove::read_module(arguments.file).value();
+  return tell_proof(arguments, proved(arguments, code, slice, std::move(options), context), job, slice, context);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// `systole prove` with a plugin of our own in the place of libtpu: what people see, to the letter where it is ours.
+// `systole prove` with a fake plugin in place of libtpu: its exact output, as far as it is ours.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ class ProveCommand : public FakePluginTest {
     install();
     systole().write("step.mlir", "module { mhlo.num_partitions = 4 }");
   }
-  // With a cache of its own, in the test's folder.
+  // With its own cache, in the test's folder.
   Captured prove(const std::string& options, const std::string& fake = "") const {
     return systole().shell("env -u XDG_CACHE_HOME FAKE_PJRT='v5e " + fake + "' $SYSTOLE prove --plugins plugins " +
                            options);
@@ -69,7 +69,7 @@ TEST_F(ProveCommand, json) {
   EXPECT_EQ(document.find("cached")->text(), "false");
 }
 
-// The compiler is told what the catalog has for the chip, and so are people; the user's flag of the same name wins.
+// The compiler gets the catalog's flags for the chip, and they are printed; a user's flag of the same name wins.
 TEST_F(ProveCommand, flags_of_the_catalog) {
   systole().write(".config/systole/catalog/flags.yaml",
                   "systole_catalog: 1\nentries:\n  v5e:\n    compiler:\n"
@@ -186,10 +186,11 @@ TEST_F(ProveCommand, a_workload_that_cannot_be_proved) {
   refused("--mesh data", 2, "error: --mesh 'data': 'data' is no axis with a size\n  hint: --mesh data=4,model=2");
   refused("--mesh data=2,=2", 2, "'=2' is no axis with a size");
   refused("--mesh data=two", 2, "error: ");
-  refused("--set train.exact=true --set train.batch=8", 3, "is of exact training, whose devices take turns");
+  refused("--set train.exact=true --set train.batch=8", 3,
+          "is of exact training, whose devices run logical shards in sequence");
 }
 
-// Ctrl-C ends the compiler too.
+// Ctrl-C also ends the compiler.
 TEST_F(ProveCommand, interrupted) {
   systole().write("x.mlir", "hang begun");
   const Captured seen = prove(

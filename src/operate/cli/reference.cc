@@ -14,6 +14,8 @@ struct ReferenceOptions {
 ExitCode write_reference(const ReferenceOptions& options, Context& context) {
   const std::unique_ptr<Store> store = open_posix_store(options.folder).value();
   for (const ReferencePage& page : reference_pages()) {
+    if (const std::size_t slash = page.file.rfind('/'); slash != page.file.npos)
+      make_dirs_synced(*store, page.file.substr(0, slash)).value();
     write_whole(*store, page.file, page.text).value();
     context.out.message(options.folder + "/" + page.file);
   }

@@ -2,10 +2,16 @@
 
 #include <CLI/App.hpp>
 
-#include "describe/graph/op.h"
+#include <algorithm>
+#include <iterator>
+
+#include "describe/ir/op.h"
 #include "describe/spec/run.h"
+#include "describe/spec/run_state.h"
 #include "describe/spec/workload.h"
 #include "operate/cli/command.h"
+#include "operate/cli/target_pages.h"
+#include "operate/explain/topic.h"
 #include "operate/observe/run_metrics.h"
 #ifdef SYSTOLE_HAS_CPU
 #include "execute/backends/cpu/node_call.h"
@@ -13,16 +19,6 @@
 
 namespace systole::cli {
 namespace {
-
-constexpr const char* kMadeBy =
-    "Printed by `systole reference docs/reference`; a test fails when this page is stale.\n\n";
-
-// A cell of a Markdown table.
-std::string cell(std::string_view text) {
-  std::string escaped;
-  for (char c : text) escaped += c == '|' ? std::string("\\|") : c == '\n' ? std::string(" ") : std::string(1, c);
-  return escaped;
-}
 
 std::string row_of(const CLI::Option& option) {
   std::string name = option.get_positional() ? option.get_name(true) : option.get_name(false, true);
@@ -52,6 +48,14 @@ void describe(const CLI::App& app, const std::string& prefix, std::string& text)
   for (const CLI::App* child : children) describe(*child, name + " ", text);
 }
 
+// "`missing_key`, `unknown_key`": all error codes.
+std::string error_codes() {
+  std::string names;
+  for (std::uint64_t n = 1; const std::optional<ErrorCode> code = error_code_of(n); ++n)
+    names += fmt::format("{}`{}`", n == 1 ? "" : ",\n", name_of(*code));
+  return names;
+}
+
 std::string commands_page() {
   const std::unique_ptr<Clock> clock = real_clock();
   Printer out(*clock);
@@ -59,8 +63,12 @@ std::string commands_page() {
   std::string text = fmt::format(
       "# Commands\n\n{}Data goes to stdout, messages and progress to stderr. The options of `systole` itself may "
       "stand\n"
-      "anywhere. What the process ends with: [exit codes](exit-codes.md).\n\n",
-      kMadeBy);
+      "anywhere. What the process ends with: [exit codes](exit-codes.md).\n\n"
+      "With `--json` an error is a document: `kind` and `message`; where they are known, `file`, `line`, `col`, "
+      "`hint`,\n"
+      "`key` (the key of the workload that it is about) and `code`. Messages may change, codes do not. They "
+      "are\n{}.\n\n",
+      kMadeBy, error_codes());
   describe(*make_app(context), "", text);
   text.pop_back();
   return text;
@@ -118,7 +126,7 @@ const char* meaning_of(const EventBody& body) {
     const char* operator()(const Stopped&) const {
       return "The process ended in order; a killed one leaves none. `seconds` is all its time, by category.";
     }
-    const char* operator()(const HeldUp&) const {
+    const char* operator()(const StragglerFound&) const {
       return "Of the agent of many ranks, in ranks/agent: a rank held the others up. `kind` is slow, stuck, "
              "lost_message, mismatch or flipped_bit; `collective` is the one that the others waited in.";
     }
@@ -158,6 +166,11 @@ std::string metrics_page() {
         fmt::format("| `{}` | {} |\n", name_of(static_cast<Category>(c)), systole::describe(static_cast<Category>(c)));
   }
   text +=
+      "\n## States of a run\n\nThe same word in `systole runs`, in `why`, of a job on a cluster and in JSON.\n\n| "
+      "state | |\n"
+      "|---|---|\n";
+  for (const RunStateText& state : run_states()) text += fmt::format("| `{}` | {} |\n", state.name, state.meaning);
+  text +=
       "\n## Over HTTP\n\n`systole run --metrics [HOST:]PORT` serves these at `/metrics`, in the text format of "
       "Prometheus, from the process of rank 0.\nWithout a host it listens on loopback. `kubernetes.metrics_port` asks "
       "for it in a pod. What is not known yet is left out.\n\n| metric | type | |\n|---|---|---|\n";
@@ -167,12 +180,19 @@ std::string metrics_page() {
 
 }  // namespace
 
+// A cell of a Markdown table.
+std::string cell(std::string_view text) {
+  std::string escaped;
+  for (char c : text) escaped += c == '|' ? std::string("\\|") : c == '\n' ? std::string(" ") : std::string(1, c);
+  return escaped;
+}
+
 std::vector<ReferencePage> reference_pages() {
-  return {{"commands.md", commands_page()},
-          {"exit-codes.md", exit_codes_reference()},
-          {"keys.md", keys_reference()},
-          {"metrics.md", metrics_page()},
-          {"ops.md", ops_page()}};
+  std::vector<ReferencePage> pages = {{"commands.md", commands_page()},      {"exit-codes.md", exit_codes_reference()},
+                                      {"glossary.md", glossary_reference()}, {"keys.md", keys_reference()},
+                                      {"metrics.md", metrics_page()},        {"ops.md", ops_page()}};
+  std::ranges::move(target_pages(), std::back_inserter(pages));
+  return pages;
 }
 
 }  // namespace systole::cli

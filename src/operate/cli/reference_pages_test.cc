@@ -1,4 +1,4 @@
-// The pages of docs/reference are what the program prints now. commands.md freezes every command and option.
+// The pages of docs/reference are up to date. commands.md freezes every command and option.
 
 #include "operate/cli/reference_pages.h"
 #include "ground/base/testing/places.h"
@@ -35,7 +35,7 @@ TEST_P(ReferencePages, is_up_to_date) {
 INSTANTIATE_TEST_SUITE_P(Docs, ReferencePages, testing::ValuesIn(reference_pages()), [](const auto& page) {
   std::string name = page.param.file.substr(0, page.param.file.find('.'));
   for (char& c : name)
-    if (c == '-') c = '_';
+    if (c == '-' || c == '/') c = '_';
   return name;
 });
 

@@ -1,14 +1,15 @@
-// `systole render WORKLOAD --on TARGET`: the files by which a cluster starts a workload, into a folder.
+// `systole render WORKLOAD --on TARGET`: writes the files that start a workload on a cluster.
 
 #include "operate/render/render.h"
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
+#include "operate/cli/command.h"
 
 #include <fmt/ranges.h>
 
 #include "ground/store/sha256.h"
-#include "operate/cli/rendered_folder.h"
 #include "operate/cli/rendering.h"
+#include "operate/run/rendered_folder.h"
 
 namespace systole::cli {
 namespace {
@@ -68,9 +69,7 @@ void add_render(Subcommand app, Context& context) {
   auto options = std::make_shared<RenderOptions>();
   Subcommand command =
       add_command(app, "render", "write the files by which a cluster starts a workload", options, context, render);
-  std::vector<std::string> targets;
-  for (const RenderTarget target : render_targets()) targets.emplace_back(name_of(target));
-  add_render_arguments(command, options->job, targets);
+  add_render_arguments(command, options->job, job_target_names());
   add_image_arguments(command, options->job);
   command.add_option("--out", options->out, "the folder; without: rendered/TARGET");
   command.add_flag("--replace", options->replace, "write over what is there: files of another run, edited ones");

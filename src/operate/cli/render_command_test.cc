@@ -1,14 +1,15 @@
-// `systole render` as people type it: what it prints, and what it leaves on disk.
+// `systole render` as users type it: its output and its files.
 
 #include <gtest/gtest.h>
 
+#include "describe/spec/job_target_table.h"
 #include "ground/base/text_file.h"
 #include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
 namespace {
 
-// The catalog is read, asked and gone before the answer is printed: under ASan this is what finds a pointer into it.
+// The catalog is destroyed before the answer is printed: ASan would find a pointer into it.
 TEST(RenderCommand, gke_prints_the_limits_that_it_needs) {
   const SystoleRunner systole;
   systole.write("job.yaml",
@@ -30,7 +31,7 @@ TEST(RenderCommand, gke_prints_the_limits_that_it_needs) {
   EXPECT_NE(document.out.find("\"metric\": \"GPUS_ALL_REGIONS\""), std::string::npos) << document.out;
 }
 
-// A project that never asked has less: check says of what, how much, and how to ask.
+// A new project has lower quotas: check reports which, how much is needed, and how to request more.
 TEST(RenderCommand, check_tells_the_quotas_that_a_new_project_lacks) {
   const SystoleRunner systole;
   const auto job = [&](const std::string& resources) {
@@ -56,12 +57,9 @@ TEST(RenderCommand, check_tells_the_quotas_that_a_new_project_lacks) {
   EXPECT_EQ(gpus.find("SSD_TOTAL_GB"), std::string::npos) << "300 GB is no more than is usual: " << gpus;
   const std::string document = systole.run({"check", "job.yaml", "--json"}).out;
   EXPECT_NE(document.find("GPUS_ALL_REGIONS of the project"), std::string::npos) << document;
-  // Spot spends limits of its own, of which a new project may have some.
-  const std::string spot = job("accelerators: 't4:4', provisioning: spot, threads: 4, memory: 16GiB");
-  EXPECT_NE(spot.find("note: quota: PREEMPTIBLE_NVIDIA_T4_GPUS in us-central1: 4 GPUs; usually 0 to 1\n"),
-            std::string::npos)
-      << spot;
-  EXPECT_EQ(spot.find("GPUS_ALL_REGIONS"), std::string::npos) << spot;
+  // Spot has its own quotas. A new project's quota of T4s is unknown.
+  EXPECT_EQ(job("accelerators: 't4:4', provisioning: spot, threads: 4, memory: 16GiB").find("quota:"),
+            std::string::npos);
   EXPECT_EQ(job("accelerators: 'v6e:2x2', provisioning: spot").find("quota:"), std::string::npos) << "4 of 1536";
 }
 
@@ -78,12 +76,70 @@ TEST(RenderCommand, check_tells_the_quotas_of_machines_alone) {
   const Captured rendered = systole.run({"render", "vm.yaml", "--on", "gcloud", "--dry-run"});
   EXPECT_NE(rendered.err.find("quota:  NVIDIA_A100_GPUS in us-central1: 4 GPUs; usually 0\n"), std::string::npos)
       << rendered.err;
+  systole.write("spot.yaml",
+                "systole: 1\nname: vm\nworkload: machines\nresources: { nodes: 400, provisioning: spot }\n"
+                "gcloud: { create: instances, name: vm, zone: us-east5-b, machine: ct6e-standard-4t }\n");
+  const std::string spot = systole.run({"check", "spot.yaml"}).err;
+  EXPECT_NE(spot.find("note: quota: PREEMPTIBLE_TPU_V6E in us-east5: 1600 chips; usually 1536\n"), std::string::npos)
+      << spot;
+  EXPECT_EQ(spot.find("TPUS_PER_TPU_FAMILY"), std::string::npos) << spot;
+  systole.write("anywhere.yaml",
+                "systole: 1\nname: vm\nworkload: machines\nresources: { accelerators: 'a2-highgpu-4g:1' }\n"
+                "gcloud: { create: instances, name: vm, machine: a2-highgpu-4g }\n");
+  const std::string anywhere = systole.run({"check", "anywhere.yaml"}).err;
+  EXPECT_NE(anywhere.find("note: quota: NVIDIA_A100_GPUS in REGION: 4 GPUs; usually 0\n"), std::string::npos)
+      << anywhere;
+  EXPECT_NE(anywhere.find(" --dimensions=region=REGION --preferred-value=4 "), std::string::npos) << anywhere;
   systole.write("bad.yaml",
                 "systole: 1\nname: vm\nworkload: machines\nresources: { accelerators: 'h100:8' }\n"
                 "gcloud: { create: instances, name: vm, zone: us-central1-a, machine: a2-highgpu-4g }\n");
   const Captured refused = systole.run({"check", "bad.yaml"});
   EXPECT_EQ(refused.exit.code, 2) << "what render refuses, check refuses: " << refused.out;
   EXPECT_NE(refused.err.find("the command makes a2-highgpu-4g:1"), std::string::npos) << refused.err;
+}
+
+// GKE's node counts are per zone of a pool.
+TEST(RenderCommand, check_tells_the_quotas_of_nodes_in_each_zone) {
+  const SystoleRunner systole;
+  const auto told = [&](const std::string& create, const std::string& more) {
+    systole.write("nodes.yaml",
+                  "systole: 1\nname: a\nworkload: machines\nresources: { nodes: 2 }\n"
+                  "gcloud: { name: a, machine: a2-highgpu-1g, create: " +
+                      create + ", " + more + " }\n");
+    const Captured seen = systole.run({"check", "nodes.yaml"});
+    EXPECT_EQ(seen.exit.code, 0) << seen.err;
+    return seen.err;
+  };
+  for (const char* create : {"cluster", "node-pool"}) {
+    const std::string zone = told(create, "zone: us-central1-a");
+    EXPECT_NE(zone.find("NVIDIA_A100_GPUS in us-central1: 2 GPUs; usually 0\n"), std::string::npos) << zone;
+    const std::string zones =
+        told(create, "zone: us-central1, options: { node-locations: 'us-central1-a,us-central1-c' }");
+    EXPECT_NE(zones.find("NVIDIA_A100_GPUS in us-central1: 4 GPUs; usually 0\n"), std::string::npos) << zones;
+    EXPECT_NE(zones.find(" --preferred-value=4 "), std::string::npos) << zones;
+    const std::string region = told(create, "zone: us-central1");
+    EXPECT_NE(region.find("NVIDIA_A100_GPUS in us-central1: 2 GPUs in each zone; usually 0\n"), std::string::npos)
+        << region;
+    EXPECT_NE(region.find(" --preferred-value=$((2 * ${ZONES:?})) "), std::string::npos) << region;
+  }
+}
+
+// For gke, the machine is that of its pools.
+TEST(RenderCommand, check_tells_the_quotas_of_the_machine_that_the_command_names) {
+  const SystoleRunner systole;
+  const auto asked = [&](const std::string& create) {
+    systole.write("one.yaml",
+                  "systole: 1\nname: a\nworkload: machines\ngke: { machine: a2-highgpu-1g }\n"
+                  "gcloud: { name: a, zone: us-central1-a, create: " +
+                      create + " }\n");
+    const Captured rendered = systole.run({"render", "one.yaml", "--on", "gcloud", "--dry-run"});
+    EXPECT_EQ(rendered.exit.code, 0) << rendered.err;
+    return std::pair(rendered.out.find("--machine-type=a2-highgpu-1g") != std::string::npos,
+                     rendered.err.find("quota:  NVIDIA_A100_GPUS in us-central1: 1 GPU;") != std::string::npos);
+  };
+  EXPECT_EQ(asked("node-pool"), std::pair(true, true));
+  EXPECT_EQ(asked("instances"), std::pair(false, false));
+  EXPECT_EQ(asked("cluster"), std::pair(false, false));
 }
 
 constexpr const char* kProgram = "systole: 1\nname: mine\ncommand: [/bin/true]\n";
@@ -100,12 +156,12 @@ TEST(RenderCommand, a_secret_in_env_is_refused_and_shown_nowhere) {
     EXPECT_TRUE(says(refused.err, "job.yaml:4: error: env: HF_TOKEN is a secret")) << refused.err;
     EXPECT_FALSE(says(refused.out + refused.err, "hunter2")) << refused.err;
   }
-  // The hint is what to type.
+  // The hint is the option to type.
   systole.write("job.yaml", std::string(kProgram) + "env: { MODE: fast }\nsecrets: { HF_TOKEN: 'env:HF_TOKEN' }\n");
   EXPECT_EQ(systole.run({"check", "job.yaml"}).exit.code, 0);
 }
 
-// What a workload says of a cluster is held to that cluster.
+// A workload's keys of a cluster are checked against that cluster.
 TEST(RenderCommand, check_refuses_what_render_refuses) {
   const SystoleRunner systole;
   const struct {
@@ -136,6 +192,71 @@ TEST(RenderCommand, check_refuses_what_render_refuses) {
   }
 }
 
+// What a target cannot do is refused with the reason in the table of targets, by `check` too.
+TEST(RenderCommand, refuses_what_the_table_of_targets_says_it_cannot_do) {
+  const SystoleRunner systole;
+  const struct {
+    const char *keys, *on, *said, *hint;
+  } kWrong[] = {
+      {"slurm: { array: 0:3 }\nssh: { hosts: [node1] }\n", "ssh", "slurm.array: plain machines have none",
+       "hint: --on slurm; or a run a seed: --set train.seed=N --run NAME-N"},
+      {"slurm: { array: 0:3 }\nkubernetes: { namespace: ml }\n", "kubernetes", "slurm.array: a Job here is one run",
+       "hint: --on slurm; or "},
+      {"slurm: { partition: gpu }\nresources: { provisioning: spot }\n", "slurm",
+       "resources.provisioning: the machines of a Slurm cluster are there already",
+       "hint: --on kubernetes or gke; or take resources.provisioning out"},
+      {"slurm: { partition: gpu }\nresources: { accelerators: 'v5e:4x4' }\n", "slurm", "Slurm has no TPUs here",
+       "hint: --on kubernetes or gke or ssh; or other accelerators"},
+  };
+  for (const auto& [keys, on, said, hint] : kWrong) {
+    systole.write("job.yaml", std::string(kProgram) + keys);
+    const Captured rendered = systole.run({"render", "job.yaml", "--on", on});
+    EXPECT_EQ(rendered.exit.code, 3) << keys << rendered.err;
+    const Captured checked = systole.run({"check", "job.yaml"});
+    EXPECT_NE(checked.exit.code, 0) << keys << checked.out;
+    for (const std::string& text : {rendered.err, checked.err})
+      EXPECT_TRUE(says(text, said) && says(text, hint)) << keys << text;
+  }
+  // Machines that gcloud makes have its terms; ssh starts what runs on them. On demand is what is there.
+  for (const char* keys : {"resources: { provisioning: spot }\ngcloud: { create: instances, name: vm, zone: "
+                           "us-central1-a, machine: g2-standard-4 }\n",
+                           "resources: { provisioning: on-demand }\n"}) {
+    systole.write("job.yaml", std::string(kProgram) + "ssh: { hosts: [node1] }\n" + keys);
+    const Captured rendered = systole.run({"render", "job.yaml", "--on", "ssh"});
+    EXPECT_EQ(rendered.exit.code, 0) << keys << rendered.err;
+    EXPECT_TRUE(says(rendered.err, "resources.provisioning: the machines of ssh are there already; it is not used"))
+        << rendered.err;
+  }
+}
+
+TEST(RenderCommand, commands_refuse_a_target_without_their_ability) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", std::string(kProgram) + "ssh: { hosts: [node1] }\n");
+  const Captured after = systole.run({"submit", "job.yaml", "--on", "ssh", "--after", "other"});
+  EXPECT_EQ(after.exit.code, 3) << after.err;
+  EXPECT_TRUE(says(after.err, "--after: nothing on plain machines waits for another job")) << after.err;
+  EXPECT_TRUE(says(after.err, "hint: --on slurm; or systole logs -f RUN waits for one")) << after.err;
+  const Captured context = systole.run({"submit", "job.yaml", "--on", "ssh", "--context", "lab"});
+  EXPECT_EQ(context.exit.code, 3) << context.err;
+  EXPECT_TRUE(says(context.err, "--context: plain machines are named by `ssh.hosts`")) << context.err;
+  EXPECT_TRUE(says(context.err, "hint: --on kubernetes; or leave --context out")) << context.err;
+  const Captured runs = systole.run({"runs", "--on", "slurm"});
+  EXPECT_EQ(runs.exit.code, 3) << runs.err;
+  EXPECT_TRUE(says(runs.err, "--on: Slurm keeps no record of where a run was submitted")) << runs.err;
+  EXPECT_TRUE(says(runs.err, "hint: --on kubernetes; or ")) << runs.err;
+}
+
+TEST(RenderCommand, renders_the_example_of_each_target) {
+  const SystoleRunner systole;
+  for (const JobTargetRow& target : job_target_table()) {
+    systole.write("job.yaml", target.example);
+    const Captured rendered = systole.run({"render", "job.yaml", "--on", target.name});
+    EXPECT_EQ(rendered.exit.code, 0) << target.name << rendered.err;
+    const Captured checked = systole.run({"check", "job.yaml"});
+    EXPECT_EQ(checked.exit.code, 0) << target.name << checked.err;
+  }
+}
+
 TEST(RenderCommand, loses_no_files_of_others) {
   const SystoleRunner systole;
   systole.write("a.yaml", "systole: 1\nname: a\ncommand: [/bin/true]\n");
@@ -153,7 +274,7 @@ TEST(RenderCommand, loses_no_files_of_others) {
   EXPECT_TRUE(says(other.err, "--out rendered/slurm-b, or --replace")) << other.err;
   EXPECT_EQ(text("rendered/slurm/job.sbatch"), first);
   EXPECT_EQ(render("b.yaml", {"--out", "rendered/slurm-b"}).exit.code, 0) << "the hint";
-  // The same run again: what changed is told, and what is no longer part of it goes.
+  // Rendering again reports changed files, and removes stale ones.
   const Captured again = render("a.yaml", {"--set", "slurm.partition=gpu"});
   EXPECT_EQ(again.exit.code, 0) << again.err;
   EXPECT_TRUE(says(again.err, "replaced: ") && says(again.err, "job.sbatch")) << again.err;
@@ -166,7 +287,7 @@ TEST(RenderCommand, loses_no_files_of_others) {
   EXPECT_TRUE(says(text("rendered/slurm/job.sbatch"), "# mine"));
   EXPECT_EQ(render("a.yaml", {"--replace"}).exit.code, 0);
   EXPECT_EQ(text("rendered/slurm/job.sbatch"), first);
-  // Never written by render.
+  // Not written by render.
   systole.write("own/job.sbatch", "mine\n");
   const Captured own = render("a.yaml", {"--out", "own"});
   EXPECT_EQ(own.exit.code, 1);
@@ -187,7 +308,7 @@ TEST(RenderCommand, a_rendering_leaves_none_of_the_one_before) {
   EXPECT_FALSE(std::filesystem::exists(systole.folder() / "rendered/gke/networks.yaml"));
 }
 
-// A submission that failed leaves no run to name.
+// A failed submission leaves no run.
 TEST(RenderCommand, stop_names_no_run_that_was_never_submitted) {
   const SystoleRunner systole;
   std::filesystem::create_directories(systole.folder() / "runs/.submitted/bert");

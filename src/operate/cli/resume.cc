@@ -2,15 +2,17 @@
 
 #include <algorithm>
 
-#include "execute/checkpoint/restore.h"
 #include "ground/base/files.h"
-#include "operate/cli/checkpoint_home.h"
-#include "operate/cli/cluster_runs.h"
 #include "operate/cli/run_command.h"
-#include "operate/cli/run_places.h"
-#include "operate/cli/run_wait.h"
+#include "operate/cli/run_options.h"
+#include "operate/cli/run_scene.h"
+#include "operate/cli/workload_options.h"
 #include "operate/observe/run_files.h"
 #include "operate/render/quote.h"
+#include "operate/run/run_numerics.h"
+#include "operate/run/run_places.h"
+#include "operate/run/run_wait.h"
+#include "operate/runs/submit_ask.h"
 
 namespace systole::cli {
 namespace {
@@ -23,55 +25,7 @@ struct ResumeOptions {
 
 constexpr const char* kRecorded = "recorded";
 
-// The instructions that the newest checkpoint was computed with. Errors: not_found, if it does not say or there is
-// none.
-Result<std::string> recorded_isa(const std::string& folder, const Workload& workload) {
-  const std::unique_ptr<Store> store = TRY(open_posix_store(folder));
-  const CheckpointHome home = TRY(checkpoint_home(*store, folder, workload.checkpoint, Absent::is_an_error));
-  const checkpoint::Folder checkpoints{home.store, home.dir, TRY(keys_of(workload.checkpoint, home))};
-  const std::vector<std::int64_t> steps = TRY(checkpoint::list_steps(checkpoints));
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    const Result<checkpoint::Manifest> manifest = checkpoint::load_manifest(checkpoints, *step);
-    if (!manifest.ok() && manifest.error().kind == ErrorKind::invalid) return below(home.root, manifest.error());
-    if (!manifest.ok()) continue;
-    if (const Node* isa = manifest->extra.find("isa"); isa != nullptr && !isa->text().empty()) return isa->text();
-    break;
-  }
-  return error(ErrorKind::not_found, "--pin-isa: the run '{}' has no checkpoint that says its instructions", folder)
-      .hinted("name them: --pin-isa avx2");
-}
-
-// With more to spend it is the same workload, rendered anew; whatever else changes makes another run.
-SubmitAsk with_budget(ClusterRun& run, const std::vector<std::string>& sets) {
-  const Record& record = run.record;
-  if (!path_exists(record.place + "/workload.yaml"))
-    fail(error(ErrorKind::not_found, "what '{}' was rendered from is where {} submitted it", record.run, record.by)
-             .hinted(fmt::format("systole resume {} --set ... there", record.run)));
-  RenderArguments from{.on = record.target, .run = record.run};
-  from.workload.command = from.workload.kept = true;
-  from.workload.sets = sets;
-  (record.plan_sha256.empty() ? from.workload.path : from.plan) =
-      record.place + (record.plan_sha256.empty() ? "/workload.yaml" : "/plan.json");
-  const RenderedJob job = render_job(from, "resume", [&](const std::string&) { return record.place + "/files"; });
-  SubmitAsk ask = ask_of(job, *run.cluster);
-  ask.record.from = record.from;
-  return ask;
-}
-
-// Begun with nothing to spend it would end at once.
-void check_budget(ClusterRun& run, double budget, Context& context) {
-  const Record& record = run.record;
-  const std::vector<Seen> jobs = run.look();
-  const double used = used_by(record, jobs, context.clock).dollars.value_or(0);
-  const double stopped_at = overall(jobs).reason.starts_with(kBudgetUsed) ? record.budget.value_or(0) : 0;
-  if (budget > std::max(used, stopped_at)) return;
-  fail(error(ErrorKind::invalid, "the run '{}' has cost {}, and its budget is {}", record.run, to_string(Dollars(used)),
-             to_string(Dollars(budget)))
-           .hinted(fmt::format("systole resume {} --set objective.budget={:.2f}", record.run,
-                               2 * std::max(used, stopped_at))));
-}
-
-// A run of a cluster: the same files and program are given to it again, and its ranks go on where they were.
+// A run on a cluster: resubmits the same files and program, and its ranks go on from their checkpoint.
 ExitCode resume_there(ClusterRun& run, const ResumeOptions& options, Context& context) {
   const Record& record = run.record;
   const bool budget_alone =
@@ -81,12 +35,8 @@ ExitCode resume_there(ClusterRun& run, const ResumeOptions& options, Context& co
                record.target)
              .hinted("with no option but --set objective.budget=DOLLARS; or submit a changed workload under another "
                      "name: --run"));
-  SubmitAsk ask{.record = record, .program = record.program};
-  if (!options.sets.empty()) ask = with_budget(run, options.sets);
-  ask.again = true;
-  ask.record.after.clear();
-  if (ask.record.budget) check_budget(run, *ask.record.budget, context);
-  const Submitted done = systole::submit(*run.cluster, ask, run.desk()).value();
+  const SubmitRequest ask = ask_again(run, options.sets, context.clock);
+  const Submitted done = systole::submit(*run.cluster, ask, run.context()).value();
   context.out.data(fmt::format("{}: {} {} job {}", done.record.run, done.was_there ? "still is" : "submitted again as",
                                done.record.target, done.record.id));
   context.out.json(to_node(done.record));
@@ -94,10 +44,11 @@ ExitCode resume_there(ClusterRun& run, const ResumeOptions& options, Context& co
 }
 
 ExitCode resume(const ResumeOptions& options, Context& context) {
-  if (const auto run = cluster_run_if_any(options.run.folder, context)) return resume_there(*run, options, context);
+  if (const auto run = cluster_run_if_any(options.run.folder, follow_scene_of(context)))
+    return resume_there(*run, options, context);
   RunArguments arguments = options.run;
   arguments.folder = find_run(kRunsFolder, arguments.folder).value();
-  if (!arguments.wait.empty()) arguments.held = wait_for_folder(arguments, Begins::where_it_was, context).value();
+  std::optional<RunFolder> held = claim_in_turn(arguments, ResumeMode::either, scene_of(context)).value();
   if (!path_exists(arguments.folder + "/workload.yaml")) {
     fail(error(ErrorKind::not_found, "the run '{}' has no workload.yaml: it ended before it began", arguments.folder)
              .hinted("begin it anew: systole run WORKLOAD; 'systole runs' lists the others"));
@@ -118,8 +69,8 @@ ExitCode resume(const ResumeOptions& options, Context& context) {
   from.pin_isa =
       options.pin_isa == kRecorded ? recorded_isa(arguments.folder, loaded.workload).value() : options.pin_isa;
   arguments.again = machine_words(from);
-  return run_workload(loaded.workload, prepare_options(from, loaded, context).value(), arguments, Begins::where_it_was,
-                      context);
+  return run_workload(loaded.workload, prepare_options(from, loaded, context).value(), arguments,
+                      ResumeMode::where_it_was, context, std::move(held));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// resume.from: runs that begin from another run's checkpoint, in which words it may be named, and what is refused
-// before anything starts.
+// resume.from: runs that begin from another run's checkpoint, the ways to name it, and what is refused before anything
+// starts.
 #include <gtest/gtest.h>
 
 #include "operate/cli/testing/run_systole.h"
@@ -37,7 +37,7 @@ class ResumeFrom : public testing::Test {
     const Captured same = systole_.run({"ckpt", "diff", run, "runs/line-1"});
     EXPECT_EQ(same.exit.code, 0) << same.out << same.err;
   }
-  // By every command that says something of a run before it starts, and nothing is left of it.
+  // By every command that examines a run before its start; nothing is left of it.
   void expect_refused(const std::string& place, const std::string& message, const std::string& at,
                       const char* job = "job.yaml") const {
     const std::vector<std::vector<std::string>> commands = {
@@ -89,7 +89,7 @@ TEST_F(ResumeFrom, is_named_as_everywhere) {
     EXPECT_EQ(planned.exit.code, 0) << name << ": " << planned.err;
     EXPECT_TRUE(has(planned.err, fmt::format("{}/runs/line-1@{}' (resume.from)", all, step))) << name << planned.err;
   }
-  // A folder of checkpoints alone, as it is copied to another machine.
+  // A bare checkpoint folder, as copied to another machine.
   ASSERT_EQ(systole_.shell("cp -r runs/line-1/checkpoints copied").exit.code, 0);
   ASSERT_EQ(from("copied@10", {"--folder", "b"}).exit.code, 0);
   expect_same("b");
@@ -109,7 +109,7 @@ TEST_F(ResumeFrom, of_another_kind_is_refused_before_anything_starts) {
   expect_refused("line-1@10", "data.noise is 0.2", "other.yaml:4:", "other.yaml");
   systole_.write("other.yaml", replaced(kJob, "steps: 20", "steps: 10"));
   expect_refused("line-1@10", "train.steps: 10 steps are done in ", "other.yaml:7:", "other.yaml");
-  // A folder alone cannot say which key.
+  // A bare folder does not tell which key is needed.
   ASSERT_EQ(systole_.shell("cp -r runs/line-1/checkpoints copied").exit.code, 0);
   systole_.write("other.yaml", replaced(kJob, "batch: 8", "batch: 4"));
   expect_refused("copied@10", "is of a run with other numbers (model, data or train)", "--set resume.from=copied@10",
@@ -134,7 +134,7 @@ TEST_F(ResumeFrom, a_kill_before_the_first_checkpoint_begins_there_again) {
   ASSERT_NE(killed.exit.signal, 0) << killed.err;
   const Captured planned = systole_.run({"resume", "b", "--dry-run"});
   EXPECT_EQ(planned.exit.code, 0) << planned.err;
-  // Where it began is the run's, as it was then.
+  // The run keeps its origin as it was at the start.
   const Captured other = systole_.run({"resume", "b", "--set", "resume.from=line-1@5"});
   EXPECT_EQ(other.exit.code, 2) << other.err;
   EXPECT_TRUE(has(other.err, "resume.from is line-1@5, and the run 'b' began from '")) << other.err;
@@ -166,6 +166,33 @@ TEST_F(ResumeFrom, latest_means_what_it_meant_when_the_run_began) {
   EXPECT_TRUE(has(refused.err, "and the run 'b' began from '")) << refused.err;
 }
 
+TEST_F(ResumeFrom, latest_does_not_pass_over_a_run_that_cannot_be_read) {
+  ASSERT_EQ(systole_.run({"run", "job.yaml"}).exit.code, 0) << "a newer run";
+  const std::vector<std::string> words = {"run",   "job.yaml",      "--dry-run", "--set", "resume.from=latest",
+                                          "--set", "train.steps=30"};
+  const std::string newest = systole_.folder() / "runs/line-2";
+  const std::string meant = "name the run that is wanted: --set resume.from=NAME\n";
+  for (const char* file : {"", "/workload.yaml"}) {
+    std::filesystem::permissions(newest + file, std::filesystem::perms::none);
+    const Captured closed = systole_.run_as_user(words);
+    std::filesystem::permissions(newest + file, std::filesystem::perms::owner_all);
+    EXPECT_EQ(closed.exit.code, 1) << closed.out << closed.err;
+    EXPECT_TRUE(has(closed.err, "error: resume.from: ")) << closed.err;
+    EXPECT_TRUE(has(closed.err, "runs/line-2")) << closed.err;
+    EXPECT_TRUE(has(closed.err, "'; or " + meant)) << closed.err;
+  }
+  systole_.write("runs/line-2/workload.yaml", "systole: 1\nmodel: [");
+  const Captured damaged = systole_.run(words);
+  EXPECT_EQ(damaged.exit.code, 2) << damaged.out << damaged.err;
+  EXPECT_TRUE(has(damaged.err, "resume.from: runs/line-2/workload.yaml:2:8: ")) << damaged.err;
+  EXPECT_TRUE(has(damaged.err, meant)) << damaged.err;
+  // A run that ended before it began has no checkpoint.
+  std::filesystem::remove(newest + "/workload.yaml");
+  const Captured older = systole_.run(words);
+  EXPECT_EQ(older.exit.code, 0) << older.err;
+  EXPECT_TRUE(has(older.err, "runs/line-1@20' (resume.from)\n")) << older.err;
+}
+
 TEST_F(ResumeFrom, a_damaged_newest_is_passed_over_and_a_named_one_is_not) {
   ASSERT_EQ(systole_.shell("echo x >> runs/line-1/checkpoints/manifests/000000000020.json").exit.code, 0);
   const Captured older = from("line-1", {"--folder", "b"});
@@ -176,6 +203,18 @@ TEST_F(ResumeFrom, a_damaged_newest_is_passed_over_and_a_named_one_is_not) {
   EXPECT_NE(named.exit.code, 0) << named.out;
   EXPECT_TRUE(has(named.err, "resume.from: ")) << named.err;
   EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "c"));
+}
+
+TEST_F(ResumeFrom, a_damaged_newest_of_the_run_itself_is_named_where_it_is) {
+  const Captured made = systole_.shell(
+      "\"$SYSTOLE\" run job.yaml --folder b --set checkpoint.folder=\"$PWD/disk\" && "
+      "echo x >> disk/manifests/000000000020.json");
+  ASSERT_EQ(made.exit.code, 0) << made.err;
+  const Captured resumed = systole_.run({"resume", "b"});
+  EXPECT_EQ(resumed.exit.code, 0) << resumed.err;
+  EXPECT_TRUE(has(resumed.err, "disk/manifests/000000000020.json")) << resumed.err;
+  EXPECT_TRUE(has(resumed.err, "warning: the checkpoint of step 20 was passed over: ")) << resumed.err;
+  EXPECT_TRUE(has(resumed.err, "`systole ckpt verify b` tells of all of them")) << resumed.err;
 }
 
 TEST_F(ResumeFrom, its_checkpoints_may_be_elsewhere_and_encrypted) {
@@ -197,7 +236,7 @@ TEST_F(ResumeFrom, its_checkpoints_may_be_elsewhere_and_encrypted) {
   const Captured without = from("secret@10");
   EXPECT_NE(without.exit.code, 0);
   EXPECT_TRUE(has(without.err, "the key env:KEY is not there")) << without.err;
-  // A folder alone is read with the keys of the run that begins.
+  // A bare folder is read with the keys of the run that begins.
   const Captured alone = systole_.shell(
       key + "\"$SYSTOLE\" run job.yaml --folder c --set resume.from=disk@10 --set checkpoint.encryption_key=env:KEY");
   EXPECT_EQ(alone.exit.code, 0) << alone.err;

@@ -1,19 +1,14 @@
-// `systole run WORKLOAD`: plans, checks that it fits, trains, and leaves everything in the run's folder.
+// `systole run WORKLOAD`: plans, checks that it fits, trains, and writes everything to the run's folder.
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
-
-#include "ground/base/files.h"
-#include "operate/cli/held_plan.h"
-#include "operate/cli/job_lock.h"
-#include "operate/cli/rank_options.h"
+#include "operate/cli/program_command.h"
 #include "operate/cli/run_command.h"
-#include "operate/cli/run_program.h"
-#include "operate/cli/run_wait.h"
-#include "operate/observe/run_files.h"
-#include "operate/render/quote.h"
+#include "operate/cli/run_options.h"
+#include "operate/cli/run_scene.h"
+#include "operate/cli/workload_options.h"
+#include "operate/run/fresh_run.h"
+#include "operate/run/held_plan.h"
+#include "operate/run/job_lock.h"
+#include "operate/run/run_wait.h"
 
 namespace systole::cli {
 namespace {
@@ -25,7 +20,7 @@ struct RunOptions {
   bool locked = false, or_resume = false;
 };
 
-// The workload as the plan has it: of a plan, only the seed and the budget are laid over it.
+// The workload; with a plan it is the plan's, and only the seed and the budget may be overridden.
 Result<LoadedWorkload> workload_to_run(const RunOptions& options, RunArguments& arguments) {
   if (options.plan.empty()) {
     if (!options.workload.path.empty()) return load_workload(options.workload);
@@ -36,36 +31,7 @@ Result<LoadedWorkload> workload_to_run(const RunOptions& options, RunArguments& 
   return LoadedWorkload{arguments.plan->workload, {}};
 }
 
-std::string fresh_folder(const std::string& name) {
-  const Result<std::unique_ptr<Store>> runs = open_posix_store(kRunsFolder);
-  return std::string(kRunsFolder) + "/" + next_run_name(runs.ok() ? runs->get() : nullptr, name);
-}
-
-// A run's name, taken: of several that begin at once each has its own. Given back should nothing come of it.
-class TakenName {
- public:
-  explicit TakenName(const std::string& name) : folder_(fresh_folder(name)) {
-    std::error_code failed;
-    std::filesystem::create_directories(kRunsFolder, failed);
-    constexpr int kTries = 1000;  // what cannot be made or listed is told by whoever claims it
-    for (int tries = 0; tries < kTries && !failed; ++tries) {
-      folder_ = fresh_folder(name);
-      if (std::filesystem::create_directory(folder_, failed)) break;
-    }
-  }
-  ~TakenName() {
-    ::rmdir(folder_.c_str());  // empty ones alone
-    ::rmdir(kRunsFolder);
-  }
-  TakenName(const TakenName&) = delete;
-  TakenName& operator=(const TakenName&) = delete;
-  const std::string& folder() const { return folder_; }
-
- private:
-  std::string folder_;
-};
-
-// They speak of a model's training.
+// They concern a model's training only.
 Status refuse_training_options(const RunOptions& options) {
   const char* given = options.locked || !options.run.lock.empty() ? "--locked"
                       : !options.run.inject.empty()               ? "--inject"
@@ -79,18 +45,6 @@ Status refuse_training_options(const RunOptions& options) {
   return error(ErrorKind::invalid, "{} means nothing for a program of your own (command)", given).hinted("take it out");
 }
 
-// Of a run that begins: its folder is its name.
-Status check_names_a_run(const std::string& folder) {
-  std::filesystem::path path(folder);
-  if (!path.has_filename()) path = path.parent_path();
-  std::string name = path.filename().string();
-  if (name.find('@') == name.npos || path_exists(folder + "/" + RunFiles::plan)) return Done{};
-  std::ranges::replace(name, '@', '-');
-  return error(ErrorKind::invalid, "--folder: '{}' cannot name a run: it has an '@', and NAME@STEP names a checkpoint",
-               path.filename().string())
-      .hinted("--folder " + shell_word(path.replace_filename(name).string()));
-}
-
 ExitCode run(const RunOptions& options, Context& context) {
   RunArguments arguments = options.run;
   check_names_a_run(arguments.folder).value();
@@ -100,17 +54,17 @@ ExitCode run(const RunOptions& options, Context& context) {
   if (!arguments.wait.empty() && arguments.folder.empty())
     fail(error(ErrorKind::invalid, "--wait: for which run?")
              .hinted("--folder: the one that the other process works in"));
-  std::optional<TakenName> taken;
+  std::optional<ReservedRunName> taken;
   if (arguments.folder.empty() && arguments.dry_run) arguments.folder = fresh_folder(loaded.workload.name);
   if (arguments.folder.empty()) arguments.folder = taken.emplace(loaded.workload.name).folder();
-  const Begins begins = options.or_resume ? Begins::either : Begins::anew;
+  const ResumeMode begins = options.or_resume ? ResumeMode::either : ResumeMode::anew;
   if (!loaded.workload.command.empty()) refuse_training_options(options).value();
-  if (!arguments.wait.empty()) arguments.held = wait_for_folder(arguments, begins, context).value();
-  if (!loaded.workload.command.empty()) return run_program(loaded.workload, arguments, context);
+  std::optional<RunFolder> held = claim_in_turn(arguments, begins, scene_of(context)).value();
+  if (!loaded.workload.command.empty()) return run_program(loaded.workload, arguments, context, std::move(held));
   if (options.locked && arguments.lock.empty()) arguments.lock = lock_path_of(options.workload.path).value();
   arguments.again = machine_words(options.workload);
   return run_workload(loaded.workload, prepare_options(options.workload, loaded, context).value(), arguments, begins,
-                      context);
+                      context, std::move(held));
 }
 
 }  // namespace

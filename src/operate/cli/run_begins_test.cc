@@ -1,5 +1,4 @@
-// `systole run --or-resume`: one command that a scheduler gives again and again, on every node; and a plan for many
-// seeds.
+// `systole run --or-resume`: one command that a scheduler repeats, on every node; and one plan for many seeds.
 #include <gtest/gtest.h>
 
 #include "operate/cli/testing/run_systole.h"

@@ -7,38 +7,6 @@
 
 namespace systole::cli {
 
-ExitCode exit_of(const TrainOutcome& outcome) {
-  switch (outcome.ending) {
-    case Ending::finished: return ExitCode::done;
-    case Ending::stopped:
-      if (outcome.budget_used) return ExitCode::over_budget;
-      return outcome.saved ? ExitCode::saved : ExitCode::not_saved;
-    case Ending::diverged: return ExitCode::no;
-  }
-  return ExitCode::no;
-}
-
-Error events_lost(const Error& why, const std::string& folder, const std::string& file,
-                  const Result<TrainOutcome>& outcome) {
-  const std::string state = outcome.ok() && outcome->saved
-                                ? fmt::format("the state of step {} is saved", outcome->state.step)
-                                : "no checkpoint was written after it";
-  return error(why.kind, "events of the run could not be written: {}; {}", why.message, state)
-      .at({folder + "/" + file})
-      .hinted(fmt::format("make room, then: systole resume {}", shell_word(folder)));
-}
-
-std::string goes_on_text(std::int64_t step) {
-  return step > 0 ? fmt::format("it goes on from the checkpoint of step {}", step)
-                  : "there is no checkpoint to go on from: it begins from the start";
-}
-
-Result<TrainOutcome> caught(const std::function<Result<TrainOutcome>()>& run) {
-  try {
-    return run();
-  } catch (const Failure& failure) { return failure.error(); }
-}
-
 void tell_end(const TrainOutcome& outcome, const Workload& workload, const std::string& result,
               const std::string& folder, const std::string& again, Context& context) {
   Node fields = Node::map({{"folder", folder},

@@ -1,4 +1,4 @@
-// How a run ends for whoever asks it to, and what is known of it afterwards.
+// How a run ends on request, and what is known of it afterwards.
 #include <gtest/gtest.h>
 
 #include "operate/cli/testing/run_systole.h"
@@ -9,7 +9,7 @@ namespace {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// A run of an hour that is sent `signal` once it has told of a step; says "code N".
+// Sends `signal` to a run of an hour once it has reported a step; prints "code N".
 std::string stopped_by(const SystoleRunner& systole, const std::string& signal, const std::string& more = "") {
   systole.write("job.yaml", replaced(replaced(kWorkload, "steps: 4", "steps: 100000"), "name: small",
                                      "name: small\nobserve: { every: 1 }"));
@@ -26,6 +26,7 @@ TEST(RunEnds, by_a_hangup_or_usr1_as_by_term_saved) {
     const SystoleRunner systole;
     const std::string code = stopped_by(systole, fmt::format("kill -{} $pid", signal));
     EXPECT_TRUE(has(code, "code 75\n")) << signal << code << systole.shell("cat err").out;
+    EXPECT_TRUE(has(systole.shell("cat err").out, "\nstopping: saving step ")) << systole.shell("cat err").out;
     EXPECT_EQ(systole.run({"ckpt", "list", "r"}).exit.code, 0) << signal;
     const Captured resumed = systole.run({"resume", "r", "--backend", "reference", "--set", "train.steps=60"});
     EXPECT_EQ(resumed.exit.code, 0) << resumed.err;
@@ -49,6 +50,7 @@ TEST(RunEnds, a_hangup_comes_to_ranks_and_to_programs_as_their_term) {
       "n=0; while [ $n -lt 1200 ] && ! grep -q 'step 2 ' out; do n=$((n+1)); sleep 0.05; done; "
       "kill -HUP $pid; wait $pid; echo code $?");
   EXPECT_TRUE(has(ranks.out, "code 75\n")) << ranks.out << systole.shell("cat out err").out;
+  EXPECT_EQ(systole.shell("cat out err | grep -c '^stopping: saving step '").out, "1\n") << "rank 0 says so";
   systole.write(
       "program.yaml",
       "systole: 1\nname: mine\ncommand: [sh, -c, \"trap 'exit 0' TERM; echo up; while :; do sleep 0.05; done\"]\n");
@@ -59,7 +61,7 @@ TEST(RunEnds, a_hangup_comes_to_ranks_and_to_programs_as_their_term) {
   EXPECT_TRUE(has(program.out, "code 75\n")) << program.out << systole.shell("cat err").out;
 }
 
-// Slurm signals the other nodes of a step where the first one has ended: they may be at their very end, too.
+// Slurm signals the other nodes of a step once the first has ended; they may be ending too.
 TEST(RunEnds, a_signal_in_its_last_moments_changes_nothing) {
   for (const auto& [ranks, told] : {std::pair("1", "stopped at step "), {"2", "stopped with its state saved"}}) {
     const SystoleRunner systole;
@@ -105,8 +107,8 @@ TEST(RunEnds, a_program_of_ones_own_is_among_the_runs) {
   EXPECT_EQ(systole.run({"run", "bad.yaml", "--max-restarts", "0"}).exit.code, 1);
   const std::string runs = systole.run({"runs"}).out;
   EXPECT_TRUE(has(runs, "hello-1  finished")) << runs;
-  EXPECT_TRUE(has(runs, "bad-1    error")) << runs;
-  const Captured why = systole.run({"why"});  // of the newest
+  EXPECT_TRUE(has(runs, "bad-1    failed")) << runs;
+  const Captured why = systole.run({"why"});  // the newest run
   EXPECT_EQ(why.exit.code, 3) << why.out;
   EXPECT_TRUE(has(why.err, "bad-1' is of a program of your own")) << why.err;
   EXPECT_TRUE(has(systole.run({"resume", "hello-1"}).err, "goes on from what it saved itself"));

@@ -1,5 +1,5 @@
-// `systole run` of workloads with `command`: small shells always, and with SYSTOLE_TEST_LONG a PyTorch DDP script and a
-// jax.distributed script, of the packages that tools/oracles/install puts into the build folder.
+// `systole run` of workloads with `command`: always small shell programs; with SYSTOLE_TEST_LONG a PyTorch DDP script
+// and a jax.distributed script, with the packages that tools/oracles/install puts into the build folder.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -96,7 +96,7 @@ TEST(RunProgram, other_commands_refuse_it_and_check_takes_it) {
   EXPECT_EQ(dry.out, "would start 2 to 8 ranks of: sh -c true\n");
 }
 
-// Its run has no model: no command that wants one takes it for a run that lost its files.
+// Its run has no model: commands for models refuse it, rather than report lost files.
 TEST(RunProgram, commands_of_a_model_refuse_its_run) {
   const SystoleRunner systole;
   systole.write("job.yaml", program("true"));
@@ -128,7 +128,7 @@ TEST(RunProgram, commands_of_a_model_refuse_its_run) {
 
 class FromPyPI : public testing::Test {
  protected:
-  // A script of examples/ under four ranks, with the packages of one section.
+  // A script of examples/ with four ranks and the packages of one section.
   std::string run_example(const std::string& name, const std::string& section) {
     const std::string source = SYSTOLE_SOURCE_DIR, packages = SYSTOLE_BINARY_DIR "/oracles/" + section;
     CaptureOptions options;

@@ -1,5 +1,5 @@
-// Secrets reach the ranks and nothing else: a planted one is looked for in all that a run, a plan and what is rendered
-// write and say.
+// Secrets reach only the ranks: a planted one must not occur in anything that a run, a plan or rendered files write or
+// print.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ const std::string kPlanted = "hunter2-Zx9-planted";
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// The files below a folder that hold it, but the one that is it.
+// The files below a folder that contain it, except its own file.
 std::vector<std::string> files_with(const std::string& text, const std::filesystem::path& folder) {
   std::vector<std::string> found;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
@@ -34,7 +34,7 @@ class Secrets : public testing::Test {
   }
   std::string path() const { return (systole_.folder() / "the-secret").string(); }
 
-  // A program that says what its variable's SHA-256 is, and looks for the value among the arguments of all processes.
+  // A program that prints the SHA-256 of its variable, and searches the arguments of all processes for the value.
   void write_job(const std::string& reference) const {
     systole_.write("program.sh",
                    "printf %s \"$TOKEN\" | sha256sum\n"
@@ -62,7 +62,7 @@ TEST_F(Secrets, of_a_file_reach_the_ranks_and_nothing_else) {
   expect_only_ranks_have_it(systole_.run({"run", "job.yaml", "--ranks", "2"}));
 }
 
-// What ranks make of a secret is in no file that others may read, whatever the umask; their logs never are.
+// Files that ranks create from a secret are not readable by others, whatever the umask; their logs never are.
 TEST_F(Secrets, make_files_that_are_their_owners_alone) {
   write_job("file:" + path());
   systole_.write("program.sh", "echo made >one/made\n");
@@ -147,7 +147,7 @@ TEST_F(Secrets, what_is_not_there_or_open_to_others_is_refused_without_a_word_of
   EXPECT_FALSE(has(refused.out + refused.err, kPlanted)) << "what gcloud says may hold it";
 }
 
-// A secret typed into the workload in place of a reference is in no message.
+// A secret typed into the workload instead of a reference does not occur in messages.
 TEST_F(Secrets, a_secret_in_the_workload_is_refused_without_a_word_of_it) {
   systole_.write("job.yaml", "systole: 1\nname: mine\ncommand: [sh]\nsecrets: { TOKEN: " + kPlanted + " }\n");
   for (const char* command : {"run", "render", "plan"}) {

@@ -1,4 +1,4 @@
-// `--wait`: one process works on a run, and another one comes.
+// `--wait`: one process works on a run, and another one waits for it.
 #include <gtest/gtest.h>
 
 #include "operate/cli/testing/run_systole.h"
@@ -11,7 +11,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 class RunWait : public testing::Test {
  protected:
-  // A run of an hour in the folder r, process $first, that has told of a step before `then` is done.
+  // A run of an hour in folder r, process $first; `then` runs after its first reported step.
   std::string beside_a_run(const std::string& then, const std::string& more = "") {
     systole_.write("job.yaml", replaced(replaced(kWorkload, "steps: 4", "steps: 100000"), "name: small",
                                         "name: small\nobserve: { every: 1 }"));
@@ -70,6 +70,37 @@ TEST_F(RunWait, it_ends_with_its_time_or_at_once_by_a_signal) {
   EXPECT_TRUE(has(out, "now 1\n")) << out;
   EXPECT_FALSE(has(said("now"), "waiting")) << said("now");
   EXPECT_TRUE(has(out, "first 75\n")) << "the other one is not disturbed" << out;
+}
+
+TEST_F(RunWait, of_two_that_begin_together_one_waits_for_the_other) {
+  systole_.write("job.yaml", replaced(kWorkload, "steps: 4", "steps: 20"));
+  const Captured both = systole_.shell(
+      "for i in 1 2; do \"$SYSTOLE\" run job.yaml --backend reference --folder runs/r1 --or-resume --inject "
+      "forward=50ms --wait 5min >out$i 2>&1 & eval p$i=$!; done; wait $p1; echo first $?; wait $p2; echo second $?");
+  EXPECT_TRUE(has(both.out, "first 0\n")) << both.out << said("out1");
+  EXPECT_TRUE(has(both.out, "second 0\n")) << both.out << said("out2");
+}
+
+TEST_F(RunWait, a_folder_of_checkpoints_is_waited_for) {
+  const std::string out = beside_a_run(
+      std::string("cp -r r copy; \"$SYSTOLE\" resume copy --backend reference 2>refused; echo refused $?; "
+                  "\"$SYSTOLE\" run job.yaml --backend reference --folder other --set checkpoint.folder=\"$PWD/disk\" "
+                  "--wait 1s 2>late; echo late $?; for signal in TERM INT; do \"$SYSTOLE\" resume copy --backend "
+                  "reference --wait 10min 2>by-$signal & second=$!; until_said 'waiting for it' by-$signal; kill "
+                  "-$signal $second; wait $second; echo $signal $?; done; \"$SYSTOLE\" resume copy --backend reference "
+                  "--set train.steps=2000 --wait 5min >second 2>&1 & second=$!; ") +
+          kStopTheFirst + "wait $second; echo second $?",
+      "--set checkpoint.folder=\"$PWD/disk\"");
+  EXPECT_TRUE(has(out, "refused 1\n")) << out << said("refused");
+  EXPECT_TRUE(has(said("refused"), "hint: wait for it (--wait 10min), stop it (kill ")) << said("refused");
+  EXPECT_TRUE(has(out, "late 1\n")) << out << said("late");
+  EXPECT_TRUE(has(said("late"), "; waiting for it, 1.00 s at most\n")) << said("late");
+  EXPECT_TRUE(has(said("late"), "/disk' is in use by process ")) << said("late");
+  EXPECT_TRUE(has(said("late"), ", for 1.00 s and longer\n")) << said("late");
+  EXPECT_TRUE(has(out, "TERM 76\n")) << out << said("by-TERM");
+  EXPECT_TRUE(has(out, "INT 130\n")) << out << said("by-INT");
+  EXPECT_TRUE(has(out, "second 0\n")) << out << said("second");
+  EXPECT_TRUE(has(said("second"), "it goes on from the checkpoint of step ")) << said("second");
 }
 
 TEST_F(RunWait, a_program_waits_for_the_one_in_its_folder) {

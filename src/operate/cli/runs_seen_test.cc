@@ -1,4 +1,4 @@
-// What a person sees of a run: its progress, and what is said when it cannot begin, dies, or is not read.
+// What users see of a run: its progress, and messages when it cannot begin, dies, or is unreadable.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,20 @@ TEST(RunsSeen, a_run_folder_that_cannot_be_made) {
             "  hint: --folder: a folder that may be made and written\n");
 }
 
-// SIGKILL leaves no word; the ring of spans has the last moment.
+TEST(RunsSeen, why_a_run_is_damaged) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  ASSERT_EQ(systole.run({"run", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  systole.write("runs/small-1/plan.json", "no plan");
+  for (int twice = 0; twice < 2; ++twice) {  // the second time from the index
+    const Captured got = systole.run({"runs"});
+    EXPECT_EQ(got.exit.code, 0) << got.err;
+    EXPECT_NE(got.out.find("small-1  damaged"), std::string::npos) << got.out;
+    EXPECT_NE(got.err.find("runs/small-1/plan.json:1:2: warning: not valid JSON: "), std::string::npos) << got.err;
+  }
+}
+
+// After SIGKILL the ring of spans has the last moment.
 TEST(RunsSeen, why_of_a_killed_run_says_where_it_was) {
   const SystoleRunner systole;
   systole.write("job.yaml", kWorkload);
@@ -38,9 +51,10 @@ TEST(RunsSeen, why_of_a_killed_run_says_where_it_was) {
   EXPECT_EQ(killed.exit.signal, SIGKILL);
   const Captured why = systole.run({"why", "r"});
   EXPECT_NE(why.out.find("last seen in update of step 3, "), std::string::npos) << why.out;
+  EXPECT_NE(why.out.find(" · killed · "), std::string::npos) << why.out;
 }
 
-// Not even the first file may be as long as it has to be.
+// Not even the first file may reach its size.
 TEST(RunsSeen, a_limit_on_files_is_one_sentence) {
   const SystoleRunner systole;
   systole.write("job.yaml", kWorkload);
@@ -51,7 +65,7 @@ TEST(RunsSeen, a_limit_on_files_is_one_sentence) {
             "  hint: files of this process may be no larger: raise the limit (ulimit -f shows it)\n");
 }
 
-// The disk takes no more events: the run says so, and what that means for its state.
+// The disk is full for events: the run reports it, and the consequence for its state.
 TEST(RunsSeen, a_run_whose_events_could_not_be_written) {
   const SystoleRunner systole;
   systole.write("job.yaml", replaced(kWorkload, "steps: 4", "steps: 2000\n  divergence: { policy: ignore }") +
@@ -64,6 +78,15 @@ TEST(RunsSeen, a_run_whose_events_could_not_be_written) {
             std::string::npos)
       << got.err;
   EXPECT_EQ(got.err.find("next: "), std::string::npos) << got.err;
+  const std::string warning = "r/events/000.jsonl: warning: events of this run cannot be written: ";
+  const std::size_t told = got.err.find(warning);
+  ASSERT_NE(told, std::string::npos) << "it went on in silence\n" << got.err;
+  EXPECT_EQ(got.err.find(warning, told + 1), std::string::npos) << got.err;
+  EXPECT_NE(got.err.find("; it goes on until its next checkpoint or its end, which need them\n  hint: files of this "
+                         "process may be no larger",
+                         told),
+            std::string::npos)
+      << got.err;
 }
 
 TEST(RunsSeen, progress_says_nothing_silly) {
@@ -86,7 +109,7 @@ TEST(RunsSeen, what_does_not_fit_is_refused_before_anything_starts) {
   EXPECT_FALSE(std::filesystem::exists(systole.folder() / "r" / "checkpoints" / "manifests"));
 }
 
-// No colour, no carriage return when nobody looks: neither stream is a terminal here.
+// Without a terminal there is no colour and no carriage return.
 TEST(RunsSeen, plain_where_there_is_no_terminal) {
   const SystoleRunner systole;
   systole.write("job.yaml", kWorkload);

@@ -1,14 +1,13 @@
-// `systole show graph | program | schedule | stablehlo WORKLOAD`: what will run, as text.
+// `systole show graph | program | schedule | stablehlo WORKLOAD`: the parts of a compiled workload, as text.
 
 #include <fmt/ranges.h>
 
-#include "describe/graph/partition/joined.h"
-#include "describe/graph/program_summary.h"
-#include "describe/graph/text.h"
+#include "describe/ir/text.h"
+#include "describe/partition/fused_step.h"
+#include "describe/program/program_summary.h"
 #include "describe/stablehlo/module.h"
 #include "ground/base/counted.h"
 #include "ground/base/nearest.h"
-#include "operate/cli/rank_threads.h"
 #include "operate/cli/workload_options.h"
 
 namespace systole::cli {
@@ -17,8 +16,8 @@ namespace {
 struct ShowOptions {
   WorkloadArguments workload;
   std::string part;     // a function, or a schedule
-  bool all = false;     // of a Program
-  bool unroll = false;  // of a module
+  bool all = false;     // the whole Program
+  bool unroll = false;  // for a module
 };
 
 struct Planned {
@@ -31,7 +30,7 @@ Planned planned(const ShowOptions& options, Clock& clock) {
   check_threads(options.workload.backend, loaded.workload.resources, loaded.source).value();
   pin_isa(options.workload.backend, options.workload.pin_isa).value();
   Planned result{open_machine(options.workload.backend, loaded.workload.resources, clock,
-                              {.ranks = ranks_of(loaded.workload), .exact = loaded.workload.train.exact})
+                              {.ranks = loaded.workload.num_devices(), .exact = loaded.workload.train.exact})
                      .value(),
                  {}};
   Result<Job> job = make_job(loaded.workload, *result.machine.device);
@@ -46,7 +45,7 @@ ExitCode print(Context& context, const std::string& text) {
   return ExitCode::done;
 }
 
-// The part that was asked for by name, of functions or schedules.
+// The function or schedule of the requested name.
 template <typename Part>
 const Part& part_named(const std::vector<Part>& parts, const std::string& name, const char* option) {
   std::vector<std::string> names;
@@ -57,13 +56,12 @@ const Part& part_named(const std::vector<Part>& parts, const std::string& name, 
   fail(error(ErrorKind::not_found, "{}: the Program has no '{}'", option, name).hinted(nearest_hint(name, names)));
 }
 
-// The graph that the model builds, before any pass; or that of a function of the Program, after all of them.
+// The model's graph before any pass; or a function's graph after all passes.
 ExitCode show_graph(const ShowOptions& options, Context& context) {
   const Planned p = planned(options, context.clock);
   if (!options.part.empty())
     return print(context, to_text(part_named(p.job.program->functions, options.part, "--function").graph));
-  const BatchShape shape{p.job.microbatch_rows, std::max<std::int64_t>(1, p.job.model->context())};
-  return print(context, to_text(p.job.model->loss(shape, true)));
+  return print(context, to_text(p.job.model->loss({.rows = p.job.microbatch_rows, .padded = p.job.padded}, true)));
 }
 
 ExitCode show_program(const ShowOptions& options, Context& context) {
@@ -122,7 +120,7 @@ ExitCode show_stablehlo(const ShowOptions& options, Context& context) {
     return print(context, stablehlo::lower(*p.job.program, function, how).text);
   }
   try {
-    const Program one = joined(*p.job.program);
+    const Program one = fused_step(*p.job.program);
     return print(context, stablehlo::lower(one, one.function_named(kStepFunction), how).text);
   } catch (const Failure& failure) {
     std::vector<std::string> names;
@@ -136,7 +134,7 @@ ExitCode show_stablehlo(const ShowOptions& options, Context& context) {
 
 constexpr std::int64_t kShownRows = 32, kShownColumns = 16;
 
-// "0–7 of 16": so many that fit.
+// "0–7 of 16": as many as fit.
 std::string topology_text(const Mesh& mesh) {
   if (mesh.trivial()) return "topology: one device\n";
   const std::vector<Axis>& axes = mesh.axes();
@@ -164,13 +162,10 @@ std::string topology_text(const Mesh& mesh) {
   return text;
 }
 
-// The devices of the mesh in a grid: a row for each place on the outer axes, the innermost axis along it.
+// The mesh's devices in a grid: a row for each position on the outer axes, the innermost axis along it.
 ExitCode show_topology(const ShowOptions& options, Context& context) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
-  std::vector<Axis> axes;
-  for (const auto& [name, size] : loaded.workload.mesh) axes.push_back({name, size});
-  const Mesh mesh = Mesh::make(std::move(axes)).value();
-  return print(context, topology_text(mesh));
+  return print(context, topology_text(Mesh::of(loaded.workload.mesh).value()));
 }
 
 void add(Subcommand group, Context& context, const char* name, const char* help, const char* part,

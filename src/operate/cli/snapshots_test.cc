@@ -1,4 +1,4 @@
-// What people see when something is wrong, to the letter: exit code, stdout, stderr.
+// Exact output of failures: exit code, stdout, stderr.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ TEST(Snapshots, an_option_that_is_not_there) {
          {2, "", "error: unknown option '--memroy' of 'systole plan'\n  hint: did you mean '--memory'?\n"});
 }
 
-// Options of every command are told once.
+// Common options are listed once.
 TEST(Snapshots, an_option_that_is_like_no_other) {
   expect(SystoleRunner().run({"catalog", "slices", "--vendor", "x"}),
          {2, "",
@@ -121,7 +121,7 @@ TEST(Snapshots, the_next_command_repeats_the_options) {
   EXPECT_TRUE(with("plan").err.ends_with("next: systole run " + words)) << with("plan").err;
 }
 
-// Before a run begins, and where there is none.
+// Before a run begins, and without a run.
 TEST(Snapshots, a_batch_that_leaves_rows_empty) {
   const SystoleRunner systole;
   systole.write("job.yaml", replaced(kWorkload, "batch: 8", "batch: 6\n  exact: true"));
@@ -244,7 +244,7 @@ TEST(Snapshots, files_that_are_not_what_they_should_be) {
       << got.err;
 }
 
-// Sizes that no machine has are refused at once, not after minutes of preparing for them.
+// Sizes beyond any machine are refused at once, not after minutes of preparation.
 TEST(Snapshots, absurd_sizes) {
   const SystoleRunner systole;
   systole.write("job.yaml", replaced(replaced(kTextWorkload, "[some.txt, \"/nowhere at all/*.txt\"]", "some.txt"),

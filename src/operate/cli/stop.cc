@@ -1,6 +1,7 @@
-// `systole stop RUN`: a run on a cluster saves and ends.
+// `systole stop RUN`: makes a run on a cluster save and end.
 
-#include "operate/cli/cluster_runs.h"
+#include "operate/cli/run_scene.h"
+#include "operate/runs/submitted_rows.h"
 
 namespace systole::cli {
 namespace {
@@ -12,20 +13,20 @@ struct StopOptions {
 };
 
 ExitCode stop(const StopOptions& options, Context& context) {
-  const std::unique_ptr<ClusterRun> run = cluster_run(options.run, context);
-  StopAsk ask;
+  const std::unique_ptr<ClusterRun> run = cluster_run(options.run, follow_scene_of(context));
+  StopRequest ask;
   ask.now = options.now;
   if (options.patience > 0) ask.patience = Seconds(options.patience);
   if (!options.now) context.out.message("asked to save and end; waiting for it");
-  const Seen seen = systole::stop(*run->cluster, run->record, ask, run->desk()).value();
-  Node node = run_node(run->record, std::span(&seen, 1), context.clock);
-  context.out.data(fmt::format("{}: {}", run->record.run, told(run->record, seen)));
+  const RunStatus status = systole::stop(*run->cluster, run->record, ask, run->context()).value();
+  Node node = run_node(run->record, status.as_one(), context.clock);
+  context.out.data(fmt::format("{}: {}", run->record.run, describe_status(run->record, status.overall())));
   if (options.purge) {
-    purge(*run->cluster, run->record, run->desk(), options.now).value();
+    purge(*run->cluster, run->record, run->context(), options.now).value();
     context.out.data(fmt::format("nothing of it is left there; its results stay in {}", run->record.folder));
   }
   context.out.json(node.set("purged", options.purge));
-  return seen.phase == Phase::unknown ? ExitCode::no : ExitCode::done;
+  return status.overall().state == RunState::unknown ? ExitCode::no : ExitCode::done;
 }
 
 }  // namespace

@@ -1,14 +1,13 @@
-// `systole submit WORKLOAD --on TARGET`: renders it, gives it to the target, and keeps which run that is.
-
-#include "operate/cluster/submit.h"
+// `systole submit WORKLOAD --on TARGET`: renders it, submits it to the target, and records the run.
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
-#include "ground/base/files.h"
-#include "operate/cli/cluster_runs.h"
+#include "describe/spec/target_needs.h"
 #include "operate/cli/rendering.h"
+#include "operate/cli/run_scene.h"
+#include "operate/run/run_places.h"
+#include "operate/runs/submit_ask.h"
+#include "operate/runs/submitted_rows.h"
 
 namespace systole::cli {
 namespace {
@@ -19,20 +18,27 @@ struct SubmitOptions {
   std::string context;
 };
 
-// What is started by hand, out of its files.
-void check_takes_runs(const std::string& target) {
-  const std::vector<std::string> targets = cluster_targets();
-  if (std::ranges::find(targets, target) != targets.end() || !render_target_named(target).ok()) return;
-  fail(error(ErrorKind::invalid, "'{}' is nothing that runs are submitted to", target)
-           .hinted(fmt::format("systole render WORKLOAD --on {} writes its files; submit takes {}", target,
-                               fmt::join(targets, ", "))));
+// Refuses a target whose files are started by hand, and options that it lacks. An unknown target is refused later.
+void check_takes_runs(const SubmitOptions& options) {
+  const std::string& target = options.job.on;
+  const JobTargetRow* row = find_job_target_row(target);
+  if (row == nullptr) return;
+  if (!row->submits)
+    fail(error(ErrorKind::invalid, "'{}' is nothing that runs are submitted to", target)
+             .hinted(fmt::format("systole render WORKLOAD --on {} writes its files; submit takes {}", target,
+                                 fmt::join(job_targets_that(&JobTargetRow::submits), ", "))));
+  if (!options.after.empty() && !row->chains)
+    fail(option_lacks(*row, &JobTargetRow::chains, "--after",
+                      "systole logs -f RUN waits for one, and ends with its exit code"));
+  if (!options.context.empty() && !row->contexts)
+    fail(option_lacks(*row, &JobTargetRow::contexts, "--context", "leave --context out"));
 }
 
-// The jobs that it waits for, by the names of their runs.
+// Ids of the jobs that it waits for, by run names.
 std::vector<std::string> ids_of(const SubmitOptions& options, Context& context) {
   std::vector<std::string> ids;
   for (const std::string& name : options.after) {
-    const std::unique_ptr<ClusterRun> run = cluster_run(name, context);
+    const std::unique_ptr<ClusterRun> run = cluster_run(name, follow_scene_of(context));
     if (run->record.target != options.job.on)
       fail(error(ErrorKind::invalid, "--after: '{}' was submitted to {}", name, run->record.target));
     ids.push_back(run->record.id);
@@ -40,45 +46,23 @@ std::vector<std::string> ids_of(const SubmitOptions& options, Context& context) 
   return ids;
 }
 
-}  // namespace
-
-SubmitAsk ask_of(const RenderedJob& job, const ClusterClient& cluster) {
-  SubmitAsk ask{.files = job.rendered.files, .sources = job.sources, .program = "/proc/self/exe"};
-  Record& record = ask.record;
-  record.run = job.rendered.run;
-  record.target = cluster.name();
-  record.from = working_folder().value();
-  record.folder = job.rendered.folder;
-  record.where = job.rendered.where;
-  for (const auto& [what, value] : cluster.where()) record.where[what] = value;
-  if (const std::string& space = job.workload.kubernetes.name_space; record.where.count("namespace") > 0)
-    record.where["namespace"] = space;
-  record.array = job.workload.slurm.array.has_value();
-  record.workload_sha256 = job.workload_sha256;
-  record.plan_sha256 = job.plan_sha256;
-  record.program_sha256 = job.program_sha256;
-  record.usd_per_hour = job.rendered.usd_per_hour;
-  record.budget = job.workload.objective.budget;
-  return ask;
-}
-
-namespace {
-
 ExitCode submit(const SubmitOptions& options, Context& context) {
-  check_takes_runs(options.job.on);
+  check_takes_runs(options);
   const std::unique_ptr<ClusterClient> cluster =
-      open_cluster(options.job.on, {{"context", options.context}}, context.out).value();
+      open_cluster(options.job.on, {{"context", options.context}}, follow_scene_of(context).messages.warning).value();
   const std::string kept = Submissions::path_below(kRunsFolder).value();
   const RenderedJob job = render_job(
-      options.job, "submit", [&](const std::string& run) { return kept + "/" + run + "/files"; },
-      [&](Workload& workload) { cluster->settle(workload); });
+      options.job, "submit", [&](const std::string& run) { return Submissions::place_below(kept, run) + "/files"; },
+      [&](Workload& workload) { cluster->set_defaults(workload); });
   for (const std::string& warning : cluster->warnings().value()) context.out.warning(warning);
   for (const std::string& warning : job.rendered.warnings) context.out.warning(warning);
-  SubmitAsk ask = ask_of(job, *cluster);
+  SubmitRequest ask = ask_of(job, *cluster);
   ask.record.after = ids_of(options, context);
   Submissions submissions = Submissions::open(kRunsFolder).value();
   Audit audit(submissions.path(), context.clock);
-  const Result<Submitted> submitted = systole::submit(*cluster, ask, {submissions, audit, context.clock});
+  const std::optional<Record> old = submissions.find(ask.record.run).value();
+  const std::string told = old ? told_before(kRunsFolder, *old) : "";
+  const Result<Submitted> submitted = systole::submit(*cluster, ask, {submissions, audit, context.clock, told});
   if (!submitted.ok()) submissions.remove_if_empty();
   const Submitted done = submitted.value();
   const std::string& run = done.record.run;
@@ -95,10 +79,15 @@ ExitCode submit(const SubmitOptions& options, Context& context) {
 void add_submit(Subcommand app, Context& context) {
   auto options = std::make_shared<SubmitOptions>();
   Subcommand command = add_command(app, "submit", "give a workload to a cluster, once", options, context, submit);
-  add_render_arguments(command, options->job, cluster_targets());
+  add_render_arguments(command, options->job, job_targets_that(&JobTargetRow::submits));
   command.add_option("--context", options->context,
-                     "kubernetes: which cluster of the kubeconfig; without: its current context");
-  command.add_option("--after", options->after, "slurm: begin when this run is done; may be repeated").take_all();
+                     fmt::format("{}: which cluster of the kubeconfig; without: its current context",
+                                 fmt::join(job_targets_that(&JobTargetRow::contexts), ", ")));
+  command
+      .add_option("--after", options->after,
+                  fmt::format("{}: begin when this run is done; may be repeated",
+                              fmt::join(job_targets_that(&JobTargetRow::chains), ", ")))
+      .take_all();
 }
 
 }  // namespace systole::cli

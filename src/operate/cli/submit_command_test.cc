@@ -1,4 +1,4 @@
-// `systole submit` that fails, to a Slurm that is files: what it leaves.
+// Failures of `systole submit`, with a Slurm made of files: what is left.
 #include <gtest/gtest.h>
 
 #include "operate/cli/testing/run_systole.h"
@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// Programs of Slurm, as the shell has them.
+// Fake Slurm programs, as shell code.
 constexpr const char* kTested = "case \"$*\" in *--test-only*) exit 0 ;; esac\n";
 constexpr const char* kAway = "echo 'error: Unable to contact slurm controller' >&2\nexit 1\n";
 
@@ -65,7 +65,7 @@ TEST_F(FailedSubmit, that_no_cluster_hears_leaves_nothing) {
   expect_nothing("no controller");
 }
 
-// A file may be no larger: as on a full disk, the program does not come to lie there whole.
+// A file size limit acts like a full disk: the program is not left there in part.
 TEST_F(FailedSubmit, that_finds_no_room_leaves_nothing) {
   const Captured full = submit("trap '' XFSZ; ulimit -f 100; ");
   EXPECT_EQ(full.exit.code, 1) << full.err;

@@ -1,9 +1,11 @@
-// `systole runs` of what was submitted: what is known to be over is not asked about again, and all else is as it is.
+// `systole runs` of submitted runs: finished runs are not queried again, all others are current.
 
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <map>
 
+#include "describe/spec/run.h"
 #include "ground/base/document.h"
 #include "ground/base/text_file.h"
 #include "operate/cli/testing/run_systole.h"
@@ -13,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder of runs, and a Slurm whose squeue prints the file squeue.out and counts how often it was asked.
+// A folder of runs, and a Slurm whose squeue prints the file squeue.out and counts its calls.
 struct SubmittedRows : testing::Test {
   SubmittedRows() {
     systole_.write("bin/squeue",
@@ -33,7 +35,7 @@ struct SubmittedRows : testing::Test {
     systole_.write(place(run) + "/record.json", to_json(node.set("earlier", Node::sequence()), 2));
   }
   void ledger(const std::string& run, const std::string& text) const { systole_.write(place(run) + "/ledger", text); }
-  // Jobs as squeue prints them: what is not given here is as of a job that goes on.
+  // Jobs as squeue prints them; defaults are those of a running job.
   void squeue(const std::string& run, int id, const std::string& state, std::int64_t ended_at) const {
     const std::string line = fmt::format("{}|{}|None|0|systole/run={}/{:016x}|900|{}|n[0-3]|\n", id, state, run, id,
                                          ended_at == 0 ? "N/A" : std::to_string(ended_at));
@@ -56,7 +58,7 @@ struct SubmittedRows : testing::Test {
 TEST_F(SubmittedRows, one_that_is_over_is_asked_about_once_and_shown_the_same) {
   const Captured first = runs();
   EXPECT_TRUE(asked());
-  EXPECT_NE(first.out.find("over       slurm 17  done   2026-11-24T00:00:00  -       0        4.00    12.50"),
+  EXPECT_NE(first.out.find("over       slurm 17  finished  2026-11-24T00:00:00  -       0        4.00    12.50"),
             first.out.npos)
       << first.out;
   const Captured second = runs();
@@ -96,8 +98,8 @@ TEST_F(SubmittedRows, one_that_cannot_be_asked_is_as_it_was_seen_last_and_says_w
   for (int i = 0; i < 2; ++i) {
     const Captured got = runs();
     EXPECT_NE(got.err.find("warning: "), got.err.npos) << got.err;
-    EXPECT_NE(got.out.find("\non         slurm 18  running  2026-11-25"), got.out.npos) << got.out;
-    EXPECT_NE(got.out.find("\nlater      slurm 20  unknown  2026-11-27"), got.out.npos) << got.out;
+    EXPECT_NE(got.out.find("\non         slurm 18  running   2026-11-25"), got.out.npos) << got.out;
+    EXPECT_NE(got.out.find("\nlater      slurm 20  unknown   2026-11-27"), got.out.npos) << got.out;
     EXPECT_NE(got.out.find("never"), got.out.npos) << got.out;
     EXPECT_NE(got.out.find("seen (UTC)"), got.out.npos) << got.out;
   }
@@ -106,12 +108,12 @@ TEST_F(SubmittedRows, one_that_cannot_be_asked_is_as_it_was_seen_last_and_says_w
     EXPECT_EQ(node.find("seen_at")->is_null(),
               node.find("run")->text() == "later" || node.find("run")->text() == "over")
         << to_json(node);
-  EXPECT_NE(runs("--rebuild").out.find("\non         slurm 18  running  2026-11-25"), std::string::npos);
+  EXPECT_NE(runs("--rebuild").out.find("\non         slurm 18  running   2026-11-25"), std::string::npos);
   record("on", 21, "2026-11-28T00:00:00.000Z");
-  EXPECT_NE(runs().out.find("\non         slurm 21  unknown  2026-11-28"), std::string::npos) << "another job";
+  EXPECT_NE(runs().out.find("\non         slurm 21  unknown   2026-11-28"), std::string::npos) << "another job";
   systole_.write("bin/squeue", up);
   squeue("on", 21, "PENDING", 0);
-  EXPECT_NE(runs().out.find("\non         slurm 21  queued   2026-11-28"), std::string::npos) << runs().out;
+  EXPECT_NE(runs().out.find("\non         slurm 21  queued    2026-11-28"), std::string::npos) << runs().out;
 }
 
 TEST_F(SubmittedRows, one_that_was_sent_again_is_what_it_is_now) {
@@ -173,14 +175,14 @@ TEST_F(SubmittedRows, an_index_that_is_none_is_made_anew) {
   systole_.write("runs/index.sqlite", std::string(9000, 'x'));
   is_made_anew();
   {
-    std::fstream file(index(), std::ios::in | std::ios::out);  // its head stays, and what follows is lost
+    std::fstream file(index(), std::ios::in | std::ios::out);  // keeps its header and destroys the rest
     file.seekp(100);
     file << std::string(fs::file_size(index()) - 100, '\xff');
   }
   is_made_anew();
 }
 
-// One process writes at a time, and what a killed one began is undone.
+// One process writes at a time, and a killed one's transaction is rolled back.
 TEST_F(SubmittedRows, many_at_once_and_killed_ones_leave_an_index_that_holds) {
   for (int id = 100; id < 400; ++id) {
     record(fmt::format("run-{}", id), id);
@@ -198,6 +200,31 @@ TEST_F(SubmittedRows, many_at_once_and_killed_ones_leave_an_index_that_holds) {
   EXPECT_FALSE(asked());
   for (int i = 1; i <= 6; ++i)
     EXPECT_EQ(read_text_file((systole_.folder() / fmt::format("whole.{}", i)).string()).value(), document);
+}
+
+TEST_F(SubmittedRows, a_list_changes_nothing_but_the_index) {
+  for (const std::string name : {"sbatch", "scancel", "scontrol"}) {
+    systole_.write("bin/" + name, "#!/bin/sh\necho " + name + " >>\"$HOME/changed\"\n");
+    fs::permissions(systole_.folder() / "bin" / name, fs::perms(0755));
+  }
+  squeue("over", 17, "NODE_FAIL", 4600);
+  ledger("over", "began 17 0 1000 4\n");
+  Opened opened;
+  opened.run = "here";
+  systole_.write("runs/here-1/events/000.jsonl", to_json_line({Seconds(0), opened}));
+  const auto files = [&] {
+    std::map<std::string, std::string> all;
+    for (const auto& entry : fs::recursive_directory_iterator(systole_.folder() / "runs"))
+      if (entry.is_regular_file() && !entry.path().filename().string().starts_with("index.sqlite"))
+        all[entry.path().string()] = read_text_file(entry.path().string()).value();
+    return all;
+  };
+  const auto before = files();
+  for (const char* words : {"", "--json", "--rebuild"}) {
+    EXPECT_NE(runs(words).out.find("killed"), std::string::npos) << "it recorded no end, and nobody holds its folder";
+    EXPECT_EQ(files(), before) << words;
+  }
+  EXPECT_FALSE(fs::exists(systole_.folder() / "changed"));
 }
 
 TEST_F(SubmittedRows, rebuild_asks_about_all) {

@@ -1,4 +1,4 @@
-// Runs of text: they go on in the data that they were begun with, and share one data folder.
+// Runs on text: they go on with the data that they began with, and share one data folder.
 
 #include <gtest/gtest.h>
 
@@ -136,7 +136,7 @@ TEST_F(TextRuns, held_out_text_and_a_tokenizers_file_are_of_the_data) {
   begin();
   systole_.write("held.txt", lines("gamma", 30));
   expect_refused(go_on(), "the text is another than the run was begun with (dataset ");
-  // The same text by a tokenizer that is a file.
+  // The same text with a tokenizer from a file.
   const Captured other = systole_.shell(
       "cp r/tokenizer.model own.model && \"$SYSTOLE\" run job.yaml --backend reference --folder own --set "
       "data.tokenizer='{kind: sentencepiece, file: own.model}' --set model.vocabulary=320 && sed -i 's/alpha/omega/' "
@@ -146,7 +146,7 @@ TEST_F(TextRuns, held_out_text_and_a_tokenizers_file_are_of_the_data) {
   EXPECT_TRUE(has(other.err, "the tokenizer is another than the run was begun with (dataset ")) << other.err;
 }
 
-// As the tasks of an array do: whoever comes first builds, the others wait and say so, and all train.
+// Like tasks of an array: the first one builds, the others wait and say so, and all train.
 TEST_F(TextRuns, ten_at_once_share_a_data_folder) {
   const std::string ten =
       "for i in 0 1 2 3 4 5 6 7 8 9; do \"$SYSTOLE\" run job.yaml --backend reference --set train.seed=$i --set "
@@ -170,7 +170,7 @@ TEST_F(TextRuns, that_begin_at_once_have_names_of_their_own) {
   EXPECT_EQ(systole_.shell("ls runs").out, "text-1\ntext-2\ntext-3\ntext-4\n") << "what did not begin has no name";
 }
 
-// A lock that somebody else holds: by flock, in a shell of its own.
+// A lock held by another process: by flock, in its own shell.
 constexpr const char* kHolder =
     "mkdir -p data; flock data/lock sh -c 'echo $$ >data/lock; touch held; exec sleep 60' & "
     "while [ ! -e held ]; do sleep 0.02; done; holder=$(cat data/lock); ";

@@ -1,16 +1,16 @@
-// The commands on other people's weights: the goldens of tools/oracles/make_models.py generate what `transformers`
-// generated, begin a run, and come back out of it bit for bit.
+// Commands on imported weights: the golden models of tools/oracles/make_models.py generate what `transformers`
+// generated, begin a run, and are exported from it bit for bit.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "execute/checkpoint/safetensors.h"
+#include "execute/weights/testing/gguf_of_folder.h"
 #include "ground/base/document.h"
+#include "ground/base/testing/files.h"
 #include "ground/base/testing/places.h"
 #include "operate/cli/testing/run_systole.h"
 
@@ -18,12 +18,6 @@ namespace systole::cli {
 namespace {
 
 const std::filesystem::path kGolden = SYSTOLE_SOURCE_DIR "/src/execute/weights/golden";
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
 
 constexpr const char* kWorkload = R"(systole: 1
 name: tuned
@@ -44,7 +38,7 @@ class Weights : public testing::TestWithParam<std::string> {
     systole_.write("text.txt", text_of(kGolden.parent_path().parent_path() / "data" / "golden" / "scripts.txt"));
     std::filesystem::copy(kGolden / name(), systole_.folder() / "model");
     std::filesystem::permissions(systole_.folder() / "model", std::filesystem::perms::owner_all);
-    write_job("1e-30");  // too little to change a number
+    write_job("1e-30");  // too small to change a weight
   }
   virtual std::string name() const { return GetParam(); }
   void write_job(const std::string& rate) {
@@ -52,7 +46,7 @@ class Weights : public testing::TestWithParam<std::string> {
     job.replace(job.find("RATE"), 4, rate);
     systole_.write("job.yaml", job);
   }
-  // The bytes that follow the golden's prompt.
+  // The bytes after the golden prompt.
   std::string generated(const std::string& from, const std::string& backend) {
     const Node told = parse_json(text_of(kGolden / name() / "expected.json"), "expected.json").value();
     const Captured got = systole_.run({"generate", from, "--backend", backend, "--temperature", "0", "--tokens", "30",
@@ -68,16 +62,16 @@ class Weights : public testing::TestWithParam<std::string> {
     return bytes + "\n";
   }
 
-  // What `tuned-1` exports is what it began with.
+  // The export of `tuned-1` equals its imported weights.
   void come_back() {
-    std::filesystem::rename(systole_.folder() / "model", systole_.folder() / "gone");  // a run has all it needs
+    std::filesystem::rename(systole_.folder() / "model", systole_.folder() / "gone");  // the run is self-contained
     const Captured out = systole_.run({"ckpt", "export", "tuned-1", "--to", "back", "--shard-size", "10KB"});
     ASSERT_EQ(out.exit.code, 0) << out.err;
     EXPECT_TRUE(std::filesystem::exists(systole_.folder() / "back" / "model.safetensors.index.json")) << out.out;
     const Captured whole = systole_.run({"ckpt", "export", "tuned-1", "--to", "whole"});
     ASSERT_EQ(whole.exit.code, 0) << whole.err;
     for (const char* file : {"config.json", "tokenizer.json", "model.safetensors"}) {
-      if (!std::filesystem::exists(systole_.folder() / "gone" / file)) continue;  // in shards of its own
+      if (!std::filesystem::exists(systole_.folder() / "gone" / file)) continue;  // with its own shards
       EXPECT_EQ(text_of(systole_.folder() / "whole" / file), text_of(systole_.folder() / "gone" / file)) << file;
     }
     EXPECT_EQ(generated("back", "reference"), expected());
@@ -101,7 +95,7 @@ TEST_P(Weights, BeginARunAndComeBackBitForBit) {
   come_back();
 }
 
-// Each rank takes what it holds of them.
+// Each rank loads its share of the weights.
 TEST_P(Weights, BeginARunOfRanksAndComeBackBitForBit) {
   const Captured ran = systole_.run({"run", "job.yaml", "--backend", "reference", "--in-process", "--set",
                                      "mesh={fsdp: 2, model: 2}", "--set", "train.optimizer.weight_decay=0"});
@@ -158,7 +152,7 @@ TEST_P(WeightsOfGpt2, AreLocked) {
   EXPECT_EQ(same.exit.code, 0) << same.err;
   EXPECT_EQ(text_of(systole_.folder() / "same" / "lock.json"), text_of(systole_.folder() / "job.lock"));
   std::string bytes = text_of(kGolden / "gpt2" / "model.safetensors");
-  bytes.back() ^= 1;  // of a tensor's numbers, not of the header
+  bytes.back() ^= 1;  // in a tensor's data, not in the header
   systole_.write("model/model.safetensors", bytes);
   const Captured other = run("other");
   EXPECT_EQ(other.exit.code, 2) << other.out;
@@ -216,7 +210,7 @@ TEST_P(WeightsOfGpt2, ThatWereChangedRefuseARunThatGoesOn) {
   EXPECT_EQ(alone.exit.code, 0) << "its checkpoints have them: " << alone.err;
 }
 
-// A mark before the text is of the prompt; one behind it would end what is to go on.
+// A special token before the text is part of the prompt; one after it would end the text to continue.
 TEST_P(WeightsOfGpt2, HaveWhatAPostProcessorPutsBeforeAText) {
   const auto prompt_tokens = [&](bool told) {
     const Captured got = systole_.run({"generate", "model", "--backend", "reference", "--prompt", "aaa", "--tokens",
@@ -235,11 +229,131 @@ TEST_P(WeightsOfGpt2, HaveWhatAPostProcessorPutsBeforeAText) {
   EXPECT_EQ(prompt_tokens(true), plain + 1);
 }
 
+// A prompt omits a byte that has no token; a dataset refuses to.
+TEST_P(WeightsOfGpt2, MayHaveATokenizerWithoutRareBytes) {
+  std::string tokenizer = text_of(kGolden / "gpt2" / "tokenizer.json");
+  const std::string byte_4 = "\"\u0104\":";  // its letter in the byte alphabet
+  ASSERT_NE(tokenizer.find(byte_4), tokenizer.npos);
+  tokenizer.replace(tokenizer.find(byte_4), byte_4.size(), "\"none\":");
+  systole_.write("model/tokenizer.json", tokenizer);
+  const Captured got = systole_.run({"generate", "model", "--backend", "reference", "--prompt",
+                                     "a\x04"
+                                     "b",
+                                     "--tokens", "2", "--min-tokens", "2", "--json"});
+  EXPECT_EQ(got.exit.code, 0) << got.err;
+  EXPECT_EQ(parse_json(got.out, "stdout").value().find("prompt")->text(), "ab");
+  const Captured ran = systole_.run({"run", "job.yaml", "--backend", "reference"});
+  EXPECT_EQ(ran.exit.code, 3) << ran.err;
+  EXPECT_NE(ran.err.find("it has no token for byte 0x04"), std::string::npos) << ran.err;
+}
+
 INSTANTIATE_TEST_SUITE_P(Golden, WeightsOfGpt2, testing::Values("gpt2"), [](const auto& name) { return name.param; });
+
+// The golden models as GGUF files.
+class GgufWeights : public Weights {
+ protected:
+  void SetUp() override {
+    Weights::SetUp();
+    std::filesystem::remove_all(systole_.folder() / "model");
+    write_file(gguf_of_folder((kGolden / name()).string()));
+    std::string job = kWorkload;
+    job.replace(job.find("weights: model"), 14, "weights: model.gguf");
+    job.replace(job.find("RATE"), 4, "1e-30");
+    systole_.write("job.yaml", job);
+  }
+  void write_file(const std::string& bytes) { systole_.write("model.gguf", bytes); }
+  Captured generate(const std::string& from) {
+    return systole_.run({"generate", from, "--backend", "reference", "--tokens", "2", "--prompt", "a"});
+  }
+};
+
+TEST_P(GgufWeights, GenerateWhatTransformersGenerates) {
+  EXPECT_EQ(generated("model.gguf", "reference"), expected());
+#ifdef SYSTOLE_HAS_CPU
+  EXPECT_EQ(generated("model.gguf", "cpu"), expected());
+#endif
+}
+
+// The export is the folder that the file was converted from, in f32.
+TEST_P(GgufWeights, BeginARunThatComesOutAsAFolder) {
+  const Captured ran =
+      systole_.run({"run", "job.yaml", "--backend", "reference", "--set", "train.optimizer.weight_decay=0"});
+  ASSERT_EQ(ran.exit.code, 0) << ran.err;
+  std::filesystem::rename(systole_.folder() / "model.gguf", systole_.folder() / "gone.gguf");
+  const Captured out = systole_.run({"ckpt", "export", "tuned-1", "--to", "whole"});
+  ASSERT_EQ(out.exit.code, 0) << out.err;
+  EXPECT_EQ(generated("whole", "reference"), expected());
+  if (name() == "llama_bf16") return;  // the golden ones are f32
+  EXPECT_TRUE(text_of(systole_.folder() / "whole" / "model.safetensors") ==
+              text_of(kGolden / name() / "model.safetensors"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, GgufWeights, testing::Values("gpt2", "llama", "llama_bf16"),
+                         [](const auto& name) { return name.param; });
+
+class GgufOfLlama : public GgufWeights {
+  std::string name() const override { return "llama"; }
+};
+
+TEST_P(GgufOfLlama, BeginARunOfRanks) {
+  const Captured ran = systole_.run({"run", "job.yaml", "--backend", "reference", "--in-process", "--set",
+                                     "mesh={fsdp: 2, model: 2}", "--set", "train.optimizer.weight_decay=0"});
+  ASSERT_EQ(ran.exit.code, 0) << ran.err;
+  ASSERT_EQ(systole_.run({"ckpt", "export", "tuned-1", "--to", "whole"}).exit.code, 0);
+  EXPECT_TRUE(text_of(systole_.folder() / "whole" / "model.safetensors") ==
+              text_of(kGolden / "llama" / "model.safetensors"));
+}
+
+TEST_P(GgufOfLlama, ThatWasChangedRefusesARunThatGoesOn) {
+  ASSERT_EQ(systole_.run({"run", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  std::string bytes = text_of(systole_.folder() / "model.gguf");
+  const std::string good = bytes;
+  bytes.back() ^= 1;
+  write_file(bytes);
+  const auto go_on = [&] {
+    return systole_.run({"resume", "tuned-1", "--backend", "reference", "--set", "train.steps=3"});
+  };
+  const Captured other = go_on();
+  EXPECT_EQ(other.exit.code, 2) << other.err;
+  EXPECT_NE(other.err.find("the weights in 'model.gguf' are others than the run was begun with (hash "),
+            std::string::npos)
+      << other.err;
+  EXPECT_NE(other.err.find("hint: put the file back as it was, or begin a new run"), std::string::npos) << other.err;
+  write_file(good);
+  EXPECT_EQ(go_on().exit.code, 0);
+}
+
+TEST_P(GgufOfLlama, AreRefusedByName) {
+  const auto says = [&](const Captured& got, int exit, const std::string& text) {
+    EXPECT_EQ(got.exit.code, exit) << got.err;
+    EXPECT_NE(got.err.find(text), std::string::npos) << got.err;
+  };
+  says(generate("gone.gguf"), 2, "there is no file 'gone.gguf'");
+  const std::string good = text_of(systole_.folder() / "model.gguf");
+  write_file(good.substr(0, good.size() - 2000));
+  says(generate("model.gguf"), 1, "model.weights: model.gguf: tensor '");
+  says(generate("model.gguf"), 1, "hint: the file was cut short: copy it again");
+  says(systole_.run({"plan", "job.yaml", "--backend", "reference"}), 1, "model.weights: model.gguf: tensor '");
+  write_file(GgufWriter().text("general.architecture", "qwen2").finish());
+  says(generate("model.gguf"), 3, "model.weights: model.gguf: a GGUF model of architecture 'qwen2' cannot be taken");
+  write_file(GgufWriter().tensor("a", {256}, 10, std::string(84, 'x')).finish());
+  says(generate("model.gguf"), 3, "tensor 'a' at byte 24 is of type Q2_K, which is not read");
+  write_file("{}");
+  says(generate("model.gguf"), 1, "model.weights: model.gguf: the file ends at byte 2, in its first four bytes");
+  std::string extra = good;
+  const std::string named = "blk.1.ffn_up.weight", other = "blk.7.ffn_up.weight";
+  ASSERT_NE(extra.find(named), extra.npos);
+  extra.replace(extra.find(named), named.size(), other);
+  write_file(extra);
+  says(generate("model.gguf"), 2,
+       "the weights in 'model.gguf' are not this model's: tensor 'blk.1.ffn_up.weight' ([40, 16]) is missing");
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, GgufOfLlama, testing::Values("llama"), [](const auto& name) { return name.param; });
 
 class Adapters : public Weights {};
 
-// What comes out is a model without adapters, which says what the run says.
+// The export is a model without adapters, which generates what the run generates.
 TEST_P(Adapters, AreMergedIntoTheWeightsThatComeOut) {
   write_job("0.05");
   const Captured ran = systole_.run({"run", "job.yaml", "--backend", "reference", "--set",
@@ -256,7 +370,7 @@ TEST_P(Adapters, AreMergedIntoTheWeightsThatComeOut) {
   EXPECT_NE(generated("whole", "reference"), expected()) << "the adapters were trained";
 }
 
-// In PEFT's layout: what it adds to the weights that the run began from is what was merged.
+// In PEFT's layout: base weights plus the adapters equal the merged weights.
 TEST_P(Adapters, ComeOutAloneAsPeftKeepsThem) {
   write_job("0.05");
   ASSERT_EQ(systole_
@@ -306,7 +420,7 @@ TEST_P(Adapters, ComeOutAloneAsPeftKeepsThem) {
         double sum = 0;
         for (std::size_t k = 0; k < rank; ++k) sum += static_cast<double>(b[o * rank + k]) * a[k * in + i];
         const std::size_t at = conv ? i * outs + o : o * in + i;
-        const double rounded = std::abs(merged[at]) * 0x1p-23 + 1e-12;  // to f32
+        const double rounded = std::abs(merged[at]) * 0x1p-23 + 1e-12;  // rounding to f32
         ASSERT_NEAR(w[at] + alpha / static_cast<double>(rank) * sum, merged[at], rounded) << layer;
       }
     }
@@ -321,7 +435,7 @@ TEST_P(Adapters, ComeOutAloneAsPeftKeepsThem) {
 INSTANTIATE_TEST_SUITE_P(Golden, Adapters, testing::Values("llama", "gpt2"),
                          [](const auto& name) { return name.param; });
 
-// What a run with a tokenizer of its own exports begins another run.
+// The export of a run with its own tokenizer can begin another run.
 TEST(Exported, BeginsARun) {
   const SystoleRunner systole;
   std::string text;
@@ -352,7 +466,7 @@ train: { batch: 2, steps: 2, optimizer: { kind: sgd, rate: 1e-2 } }
       << none.err;
 }
 
-// A t5 answers, and its answer alone is printed. Its data are pairs, made with a tokenizer that keeps every byte.
+// A t5 answers, and only its answer is printed. Its data are pairs, with a byte-level tokenizer.
 class WeightsOfT5 : public Weights {
  protected:
   void SetUp() override {
@@ -401,13 +515,13 @@ TEST_P(WeightsOfT5, BeginARunAndComeBackBitForBit) {
   ASSERT_EQ(out.exit.code, 0) << out.err;
   for (const char* file : {"config.json", "model.safetensors"})
     EXPECT_EQ(text_of(systole_.folder() / "whole" / file), text_of(systole_.folder() / "gone" / file)) << file;
-  // It answers with the tokenizer that it was trained with.
+  // It answers with the tokenizer of its training.
   const Captured again = systole_.run(
       {"generate", "whole", "--backend", "reference", "--tokens", "3", "--temperature", "0", "--prompt", "question"});
   EXPECT_EQ(again.exit.code, 0) << again.err;
 }
 
-// Without data.tokenizer the pairs are made with the spiece.model beside the weights, which comes back as it was.
+// Without data.tokenizer the pairs use the spiece.model beside the weights, which is exported unchanged.
 TEST_P(WeightsOfT5, AreTrainedFurtherWithTheirOwnTokenizer) {
   std::string job = text_of(systole_.folder() / "job.yaml");
   job.erase(job.find("  tokenizer: { vocabulary: 300 }\n"), std::string("  tokenizer: { vocabulary: 300 }\n").size());
@@ -418,7 +532,7 @@ TEST_P(WeightsOfT5, AreTrainedFurtherWithTheirOwnTokenizer) {
   EXPECT_EQ(ran.err.find("training a tokenizer"), std::string::npos) << ran.err;
   const std::string pieces = text_of(kGolden / name() / "spiece.model");
   EXPECT_TRUE(text_of(systole_.folder() / "runs" / "tuned-1" / "tokenizer.model") == pieces);
-  // A rate of 1e-30 changes no weight, so the run answers what the model answers, and what comes out of it as well.
+  // A rate of 1e-30 changes no weight, so the run and its export answer like the model.
   const Captured out = systole_.run({"ckpt", "export", "tuned-1", "--to", "whole"});
   ASSERT_EQ(out.exit.code, 0) << out.err;
   EXPECT_TRUE(text_of(systole_.folder() / "whole" / "spiece.model") == pieces);
@@ -441,7 +555,8 @@ TEST_P(WeightsOfT5, NeedTheirSentencePiece) {
   EXPECT_NE(unigram.err.find("hint: put spiece.model beside config.json"), std::string::npos) << unigram.err;
 }
 
-// As transformers 5 writes one that was made with tie_word_embeddings: false: tied after all, and its scores unscaled.
+// transformers 5 writes such a file from tie_word_embeddings: false: the head is tied after all, and scores are
+// unscaled.
 TEST_P(WeightsOfT5, MayHaveAHeadThatIsTheEmbeddingUnscaled) {
   if (GetParam() != "t5") return;
   std::string config = text_of(kGolden / "t5" / "config.json");
@@ -457,7 +572,7 @@ TEST_P(WeightsOfT5, MayHaveAHeadThatIsTheEmbeddingUnscaled) {
   EXPECT_NE(ran.err.find("the head of 'model' is its embedding, unscaled; here it begins as a copy of it"),
             std::string::npos)
       << ran.err;
-  // Without the words of transformers 5 it is a file without a head.
+  // Without the keys of transformers 5 it is a file without a head.
   config.erase(config.find(tied), tied.size() + 2);
   systole_.write("model/config.json", config);
   const Captured none = answer("reference");

@@ -1,10 +1,11 @@
-// `systole why [RUN]`: predicted against measured.
+// `systole why [RUN]`: predicted times against measured ones.
 
 #include "operate/observe/why.h"
 
+#include "describe/spec/run_summary.h"
 #include "operate/cli/command.h"
-#include "operate/cli/run_places.h"
 #include "operate/observe/rank_report.h"
+#include "operate/run/run_places.h"
 
 namespace systole::cli {
 namespace {
@@ -18,16 +19,16 @@ ExitCode explain_run(const WhyOptions& options, Context& context) {
   const RunRecord record = record_of(place).value();
   const Result<Workload> workload = record.plan ? record.plan->workload : workload_of(place);
   if (!record.plan && workload.ok() && !workload->command.empty()) {
-    const std::vector<Event> events = record.all();
-    const auto* stopped = events.empty() ? nullptr : std::get_if<Stopped>(&events.back().body);
+    const RunSummary summary = summarize(record.processes, nullptr);
     fail(error(ErrorKind::unsupported, "'{}' is of a program of your own, of which nothing was predicted{}", place.path,
-               stopped != nullptr ? "; it ended so: " + stopped->detail : "")
+               is_over(summary.state) ? "; it ended so: " + summary.problem : "")
              .hinted(fmt::format("its output is in {0}/logs; systole runs shows its state", place.path)));
   }
   if (!record.plan)
     fail(error(ErrorKind::not_found, "'{}' has no plan.json to hold it against", place.path)
              .hinted("systole logs shows its events"));
-  const WhyReport report = systole::why(*record.plan, record.processes, record.spans);
+  WhyReport report = systole::why(*record.plan, record.processes, record.spans);
+  report.state = state_now(report.state, place.path);
   const RanksReport ranks = report_ranks(*place.store, "").value();
   context.out.prose(to_text(report) + to_text(ranks));
   Node document = to_node(report);

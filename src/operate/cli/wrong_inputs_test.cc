@@ -1,16 +1,16 @@
-// Wrong inputs, and what the program says of each, to the letter: golden/wrong_inputs/*.txt.
+// Wrong inputs, and the program's exact messages: golden/wrong_inputs/*.txt.
 //
-//   @ job.yaml                     a file that each case of this page finds in its folder; its text follows
+//   @ job.yaml                     a file in the folder of each case of this page; its text follows
 //   systole: 1
 //
-//   === a misspelt key             a case, by what is wrong
+//   === a misspelt key             a case, named by the mistake
 //   $ sed s/batch/bacth/ job.yaml > wrong.yaml; systole check wrong.yaml
 //   wrong.yaml:6:3: error: ...     stdout and stderr together
 //   exit 2
 //
-// Each case runs in a folder of its own. Whatever the page says, a wrong input ends with 1, 2 or 3, says what is wrong
-// and, unless the page has the word `no hint:` and a reason after the case's name, what to do. SYSTOLE_WRITE_GOLDEN=1
-// writes what the program says into the pages, for a review line by line.
+// Each case runs in its own folder. A wrong input must end with 1, 2 or 3, say what is wrong and what to do; a page may
+// waive the latter with `no hint:` and a reason after the case's name. SYSTOLE_WRITE_GOLDEN=1 writes the actual output
+// into the pages, for a review line by line.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Case {
-  std::string name, command, said;  // `said` ends with its exit line
+  std::string name, command, said;  // `said` ends with the exit line
 };
 
 struct Page {
@@ -54,7 +54,7 @@ Page read_page(const fs::path& path) {
       *text += line + "\n";
     }
   }
-  for (Case& wrong : page.cases)  // an empty line stands between two cases
+  for (Case& wrong : page.cases)  // an empty line separates cases
     while (wrong.said.ends_with("\n\n")) wrong.said.pop_back();
   for (auto& [name, content] : page.files)
     while (content.ends_with("\n\n")) content.pop_back();
@@ -114,7 +114,7 @@ TEST_P(WrongInputs, are_told_so) {
 INSTANTIATE_TEST_SUITE_P(Pages, WrongInputs, testing::ValuesIn(page_paths()),
                          [](const auto& page) { return page.param.stem().string(); });
 
-// Two hundred of them, no two alike, over all commands.
+// Two hundred different cases, over all commands.
 TEST(WrongInputsList, is_two_hundred_long) {
   std::set<std::string> commands;
   for (const fs::path& path : page_paths())

@@ -1,5 +1,5 @@
 #pragma once
-// For tests of commands that use XLA's plugins: one of our own in libtpu's place, which does what $FAKE_PJRT says.
+// For tests of commands that use XLA's plugins: a fake plugin in libtpu's place, which does what $FAKE_PJRT says.
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace systole::cli {
 
 class FakePluginTest : public testing::Test {
  protected:
-  // Puts it where libtpu would be, in the folder `plugins`.
+  // Installs it in libtpu's place, in the folder `plugins`.
   void install() const {
     const std::filesystem::path place = systole_.folder() / "plugins/tpu/libtpu";
     std::filesystem::create_directories(place);

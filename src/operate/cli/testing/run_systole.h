@@ -1,5 +1,5 @@
 #pragma once
-// For the tests of the command line: runs the program that was built beside them, in a folder of its own.
+// For tests of the command line: runs the program of this build, in a temporary folder.
 
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ class SystoleRunner {
     std::ofstream(folder_ / name) << text;
   }
 
-  // One that only its owner may read.
+  // A file that only its owner may read.
   void write_secret(const std::string& name, const std::string& text) const {
     write(name, text);
     std::filesystem::permissions(folder_ / name,
@@ -41,14 +41,14 @@ class SystoleRunner {
     arguments.insert(arguments.begin(), kSystole);
     return run_words(std::move(arguments), input, folder_);
   }
-  // As a user whom permissions bind, as they do not bind root.
+  // As a user other than root, whom permissions restrict.
   Captured run_as_user(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), kSystole);
     if (::geteuid() == 0)
       arguments.insert(arguments.begin(), {"setpriv", "--bounding-set", "-dac_override,-dac_read_search"});
     return run_words(std::move(arguments), "", folder_);
   }
-  // A line of shell, in which $SYSTOLE is the program.
+  // A line of shell; $SYSTOLE is the program.
   Captured shell(const std::string& line) const {
     return run_words({"/bin/sh", "-c", "SYSTOLE='" + std::string(kSystole) + "'; " + line}, "", folder_);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: a workload that runs in no time, and ways to change it.
+// For tests: a workload that runs very fast, and ways to change it.
 
 #include <string>
 
@@ -17,7 +17,7 @@ train:
   optimizer: { kind: sgd, rate: 0.1 }
 )";
 
-// REQUIRES: `what` is there.
+// REQUIRES: `what` occurs.
 inline std::string replaced(std::string text, const std::string& what, const std::string& with) {
   const std::size_t at = text.find(what);
   CHECK(at != text.npos, "'{}' is not there", what);

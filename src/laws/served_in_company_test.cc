@@ -1,0 +1,143 @@
+// On the cpu backend as models are served, a sequence's logits have the same bits alone and in company, in any pieces and
+// for any number of threads. In f32 the device is exact; with weights in int8 any device does, since sums of integers do
+// not depend on the number of rows. And what the engine's Program plans is what its functions do.
+
+#include <gtest/gtest.h>
+
+#include "describe/models/decoder/decoder.h"
+#include "execute/backends/cpu/cpu.h"
+#include "execute/backends/reference/reference.h"
+#include "execute/runtime/initialize.h"
+#include "execute/runtime/testing/expect_planned_work.h"
+#include "execute/serve/int8_loader.h"
+
+namespace systole {
+namespace {
+
+DecoderSpec llama() {
+  DecoderSpec spec;
+  spec.family = DecoderSpec::Family::llama;
+  spec.layers = 2;
+  spec.width = 72;  // neither a multiple of a tile's 64 bytes, nor of 16 rows
+  spec.heads = 4;
+  spec.kv_heads = 2;
+  spec.head = 18;
+  spec.mlp = 600;  // more than one range of a sum (kernels/gemm.h)
+  spec.gated = true;
+  spec.norm = Norm::rms;
+  spec.activation = Activation::silu;
+  spec.position = Position::rotary;
+  spec.bias = false;
+  spec.vocabulary = 90;
+  spec.context = 48;
+  return spec;
+}
+
+struct Served {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Engine> engine;
+};
+
+Served serve(const Model& model, cpu::Isa isa, int threads, const EngineOptions& asked) {
+  CpuOptions options;
+  options.isa = isa;
+  options.threads = threads;
+  options.exact = asked.parameter == DType::f32;
+  Served served{make_cpu_device(options).value(), {}};
+  served.engine = Engine::create(model, *served.device, asked).value();
+  const auto host = make_reference_device();
+  const LoadSome load = [](Executor& executor) -> Status {
+    TRY(initialize(executor, 5));
+    for (float& weight :
+         std::span(reinterpret_cast<float*>(executor.view(0, 0).data()), executor.view(0, 0).size() / sizeof(float)))
+      weight *= 8;  // far from uniform
+    return {};
+  };
+  if (asked.parameter == DType::i8) {
+    load_int8(*served.engine, model, DType::f32, load, *host).value();
+  } else {
+    load(served.engine->executor()).value();
+  }
+  return served;
+}
+
+std::vector<float> logits_of(const Engine& engine, std::int64_t slot) {
+  return {engine.logits(slot).begin(), engine.logits(slot).end()};
+}
+
+// Logits after the prompt and after each of five tokens, in the last slot, beside sequences in all others.
+std::vector<std::vector<float>> in_company(Engine& engine, std::span<const std::int32_t> prompt) {
+  const std::int64_t own = engine.slots() - 1;
+  for (std::int64_t slot = 0; slot < own; ++slot)
+    engine.prefill(slot, std::vector<std::int32_t>{static_cast<std::int32_t>(slot * 4), 7}).value();
+  engine.prefill(own, prompt).value();
+  std::vector<std::vector<float>> seen{logits_of(engine, own)};
+  for (std::int32_t step = 0; step < 5; ++step) {
+    std::vector<Engine::Next> next;
+    for (std::int64_t slot = 0; slot < own; ++slot)
+      next.push_back({slot, static_cast<std::int32_t>((slot * 11 + step) % 90)});
+    next.push_back({own, step * 17});
+    engine.decode(next).value();
+    seen.push_back(logits_of(engine, own));
+  }
+  return seen;
+}
+
+class ServedInCompany : public testing::TestWithParam<DType> {};
+
+TEST_P(ServedInCompany, a_sequence_has_the_same_bits_alone_in_any_company_and_in_any_pieces) {
+  const auto model = make_decoder(llama());
+  std::vector<std::int32_t> prompt;
+  for (std::int32_t i = 0; i < 37; ++i) prompt.push_back((i * 29 + 3) % 90);
+  for (const cpu::Isa isa : {cpu::Isa::avx2, cpu::Isa::avx512}) {
+    if (!cpu::supports(isa)) continue;
+    SCOPED_TRACE(cpu::name_of(isa));
+    std::vector<std::vector<float>> alone;
+    for (const std::int64_t slots : {1, 3, 6, 20}) {
+      for (const int threads : {1, 2}) {
+        for (const std::vector<std::int64_t>& buckets : {std::vector<std::int64_t>{}, {5}, {1, 9}}) {
+          EngineOptions options;
+          options.slots = slots;
+          options.buckets = buckets;
+          options.parameter = GetParam();
+          const Served served = serve(*model, isa, threads, options);
+          const std::vector<std::vector<float>> seen = in_company(*served.engine, prompt);
+          if (alone.empty()) alone = seen;
+          EXPECT_TRUE(seen == alone) << slots << " slots, " << threads << " threads, pieces "
+                                     << (buckets.empty() ? 0 : buckets.back());
+        }
+      }
+    }
+    EXPECT_FALSE(alone.at(1) == alone.at(2)) << "all logits are alike";
+  }
+}
+
+TEST_P(ServedInCompany, PlanIsRun_of_every_function_of_the_engine) {
+  const auto model = make_decoder(llama());
+  EngineOptions options;
+  options.slots = 3;
+  options.parameter = GetParam();
+  const Served served = serve(*model, cpu::best_isa(), 2, options);
+  Engine& engine = *served.engine;
+  std::vector<std::int32_t> prompt(40, 7);
+  for (std::int64_t slot = 0; slot < 3; ++slot)
+    engine.prefill(slot, std::span(prompt).first(static_cast<std::size_t>(9 + slot * 14))).value();
+  for (std::size_t sequences = 1; sequences <= 3; ++sequences) {
+    std::vector<Engine::Next> next;
+    for (std::size_t i = 0; i < sequences; ++i) next.push_back({static_cast<std::int64_t>(i), 5});
+    engine.decode(next).value();
+  }
+  const Program& program = engine.program();
+  ASSERT_EQ(program.functions.size(), 5U);  // prefill.16 and .48, decode.1, .2 and .3
+  for (std::size_t f = 0; f < program.functions.size(); ++f) {
+    SCOPED_TRACE(program.functions[f].name);
+    const std::int64_t times = program.functions[f].name == prefill_name(48) ? 2 : 1;
+    expect_planned_work(program.functions[f].work * times, engine.executor().counters()[f]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(In, ServedInCompany, testing::Values(DType::f32, DType::i8),
+                         [](const auto& param) { return std::string(name_of(param.param)); });
+
+}  // namespace
+}  // namespace systole

@@ -1,0 +1,101 @@
+// What is planned is what is served: the plan's memory is that of the engine's Program, and the plan's steps are those of
+// the server's loop.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "describe/models/list.h"
+#include "execute/backends/reference/reference.h"
+#include "execute/runtime/initialize.h"
+#include "execute/serve/serving_loop.h"
+#include "predict/serving/serving_plan.h"
+
+namespace systole {
+namespace {
+
+constexpr const char* kChat = R"(systole: 1
+name: chat
+workload: serve
+model: { family: llama, layers: 2, width: 16, heads: 2, kv_heads: 1, mlp: 32, context: 32, vocabulary: 40 }
+serve: { slots: 3, traffic: { rate: 1 } }
+)";
+
+class ServedIsPlanned : public testing::Test {
+ protected:
+  std::unique_ptr<Engine> engine() {
+    std::unique_ptr<Engine> made = std::move(Engine::create(*model_, *device_, {.slots = 3})).value();
+    for (const Parameter& p : model_->parameters())
+      made->executor().write(made->program().value_named(p.name), 0, initial_value(p, 3).bytes()).value();
+    return made;
+  }
+  const Workload workload_ = read_workload(kChat, "job.yaml").value();
+  const std::unique_ptr<const Model> model_ = make_model(workload_.model);
+  const std::unique_ptr<Device> device_ = make_reference_device();
+};
+
+TEST_F(ServedIsPlanned, memory_is_that_of_the_engines_program) {
+  const std::unique_ptr<Engine> served = engine();
+  const WorkspaceOf workspace_of = [&](const Graph& graph, const GraphNode& node) {
+    return device_->workspace(graph, node);
+  };
+  MachineSpeed speed;  // without products, whose times stay unknown
+  speed.chain = speed.kernel = speed.elementary = FlopRate(1e9);
+  speed.memory = BytesPerSecond(1e9);
+  ServingPlanner planner = ServingPlanner::create(workload_, {}).value();
+  bool same = false;
+  planner
+      .add_here({.name = "reference",
+                 .target = device_->target(),
+                 .workspace_of = workspace_of,
+                 .speed = speed,
+                 .limit = Bytes(),
+                 .disk = {}},
+                [&](const Program& planned) {
+                  same = hash_of(planned) == hash_of(served->program());
+                  return Bytes();
+                })
+      .value();
+  EXPECT_TRUE(same);
+  const ServingMemory memory = planner.take().rows.front().memory;
+  EXPECT_EQ(memory.total(), served->program().arena);
+  EXPECT_EQ(memory.cache, memory_by_owner(served->program())[Residence::cache]);
+  EXPECT_EQ(memory.cache.count(), 2 * 2 * 3 * 32 * 8 * 4);  // of keys and of values: layers, slots, tokens, head, f32
+}
+
+// Of the same requests, all there from the start: as many steps, and the same order in which answers end.
+TEST_F(ServedIsPlanned, steps_are_those_of_the_servers_loop) {
+  const std::unique_ptr<Engine> served = engine();
+  ServingLoop loop(*served, {.waiting = 64});
+  std::vector<ArrivingRequest> arrivals;
+  std::vector<std::uint64_t> ended;
+  for (std::uint64_t id = 0; id < 9; ++id) {
+    const auto prompt = static_cast<std::int64_t>(3 + id * 2), answer = static_cast<std::int64_t>(1 + (id * 5) % 7);
+    arrivals.push_back({Seconds(), prompt, answer, id < 6 ? "many" : "few"});
+    SequenceRequest request;
+    request.id = id;
+    request.key = arrivals.back().key;
+    request.prompt.assign(static_cast<std::size_t>(prompt), static_cast<std::int32_t>(id));
+    request.max_tokens = answer;
+    loop.add(std::move(request),
+             {.token = [](std::int32_t) { return true; }, .end = [&ended, id](SequenceEnd) { ended.push_back(id); }})
+        .value();
+  }
+  std::size_t steps = 0;
+  while (loop.step().value()) ++steps;
+
+  const EngineOptions options = completed(*model_, {.slots = 3});
+  SimulatedServer server;
+  for (const std::int64_t bucket : options.buckets) server.times.prefill.emplace_back(bucket, Seconds(1.0));
+  for (const std::int64_t batch : options.batches) server.times.decode.emplace_back(batch, Seconds(1e-3));
+  server.limits = serving_limits(*model_, options, 64);
+  const SimulatedServing played = simulate(server, arrivals);
+  EXPECT_EQ(played.steps.size(), steps);
+  ASSERT_EQ(ended.size(), arrivals.size());
+  for (std::size_t i = 1; i < ended.size(); ++i)
+    EXPECT_LE(played.requests[ended[i - 1]].ended, played.requests[ended[i]].ended) << "request " << ended[i];
+  for (std::size_t id = 0; id < arrivals.size(); ++id) EXPECT_EQ(played.requests[id].answer, arrivals[id].answer);
+}
+
+}  // namespace
+}  // namespace systole

@@ -1,0 +1,13 @@
+#pragma once
+// --backend and --device: what a command computes on.
+
+#include <string>
+
+#include "operate/cli/options.h"
+
+namespace systole::cli {
+
+// Either sets `backend`; `help`: of --backend, which is returned.
+Option add_device_options(Subcommand command, std::string& backend, const std::string& help);
+
+}  // namespace systole::cli

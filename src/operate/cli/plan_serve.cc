@@ -1,0 +1,143 @@
+#include "operate/cli/plan_serve.h"
+
+#include <algorithm>
+
+#include "execute/train/memory_plan.h"
+#include "ground/base/text_file.h"
+#include "ground/process/machine.h"
+#include "operate/cli/catalog_view.h"
+#include "operate/render/quote.h"
+#include "operate/run/served_model.h"
+#include "operate/run/xla_machine.h"
+#include "predict/serving/serving_plan_text.h"
+
+namespace systole::cli {
+namespace {
+
+// What the server does not do on several devices, or training alone has.
+Status check_options(const PlanOnOptions& options, const std::string& out) {
+  const PlanOnOptions usual;
+  const std::pair<const char*, bool> given[] = {{"--out", !out.empty()},
+                                                {"--objective", options.objective != usual.objective},
+                                                {"--deadline", !options.deadline.empty()},
+                                                {"--budget", !options.budget.empty()},
+                                                {"--scale", !options.scale.empty()},
+                                                {"--prove", options.prove > 0},
+                                                {"--explain", !options.explain.empty()},
+                                                {"--best", options.best != usual.best},
+                                                {"--all", options.all},
+                                                {"--exhaustive", options.exhaustive},
+                                                {"--charts", !options.charts.empty()}};
+  for (const auto& [name, is_given] : given)
+    if (is_given)
+      return error(ErrorKind::invalid, "{} is of training, and this workload serves", name)
+          .hinted(fmt::format("leave {} out; serve.objective says which latency is wanted", name));
+  return {};
+}
+
+// The hardware of --on, without this machine.
+struct ServingOn {
+  std::vector<std::string> hardware;
+  bool here = false;
+};
+Result<ServingOn> serving_on(const std::vector<std::string>& on) {
+  NamedOn named = named_on(on);
+  if (!named.targets.empty())
+    return error(ErrorKind::invalid, "--on {} is what runs a job of training, and this workload serves",
+                 named.targets.front()->name)
+        .hinted("--on h100:1,l4:1, or this: hardware alone");
+  ServingOn result{std::move(named.hardware), on.empty()};
+  result.here |= std::erase(result.hardware, "this") > 0;
+  return result;
+}
+
+Status add_here(const WorkloadArguments& arguments, const LoadedWorkload& loaded, ServingPlanner& planner,
+                Context& context) {
+  if (is_xla(arguments.backend))
+    return error(ErrorKind::unsupported, "--device {}: what its compiler needs is not known before it compiles",
+                 arguments.backend)
+        .hinted("--on with its chip, as --on h100:1");
+  const PrepareOptions preparing = TRY(systole::prepare_options(arguments, loaded));
+  ResourcesSpec resources = loaded.workload.resources;
+  if (resources.threads) resources.threads = std::min<std::int64_t>(*resources.threads, allowed_cores());
+  const Machine machine =
+      TRY(open_machine(arguments.backend, resources, context.clock, serving_use(arguments.backend)));
+  if (machine.stale) context.out.warning(*machine.stale);
+  const Catalog catalog = TRY(read_catalog(false));
+  const CatalogEntry& entry = *TRY(catalog.find(machine.catalog_entry));
+  std::optional<BytesPerSecond> disk;
+  if (entry.facts.contains("disk.read")) disk = TRY(entry.bytes_per_second("disk.read"));
+  const WorkspaceOf workspace_of = [&](const Graph& graph, const GraphNode& node) {
+    return machine.device->workspace(graph, node);
+  };
+  return planner.add_here({.name = machine.device->target().name,
+                           .target = machine.device->target(),
+                           .workspace_of = workspace_of,
+                           .speed = machine.speed,
+                           .limit = limit_of(loaded.workload, preparing),
+                           .disk = disk},
+                          [](const Program& program) { return planned_libraries(program, Bytes()); });
+}
+
+// Prompts that the server refuses whatever it runs on.
+void warn_of_long_prompts(const ServingPlan& plan, Context& context) {
+  for (const ServingRow& row : plan.rows) {
+    if (!row.capacity) continue;
+    const ServingOutcome& outcome = row.capacity->outcome;
+    const double share = static_cast<double>(outcome.too_long) / static_cast<double>(outcome.requests);
+    if (share > kMostRefused)
+      context.out.warning(fmt::format("{:.0f}% of the prompts are longer than serve.context ({}), and are refused",
+                                      100 * share, plan.options.cache),
+                          "a longer serve.context, up to the model's");
+    return;
+  }
+}
+
+// "systole serve RUN --slots 8 --context 4096 --waiting 64".
+std::string serve_words(const Workload& workload) {
+  const ServeSpec& serve = workload.serve;
+  const std::string& weights = workload.model.weights;
+  return fmt::format("systole serve {} --slots {} --context {} --waiting {}{}",
+                     weights.empty() ? "RUN" : shell_word(weights), serve.slots,
+                     serve.context.value_or(workload.model.context()), serve.waiting,
+                     serve.parameter == DType::i8 ? " --weights int8" : "");
+}
+
+}  // namespace
+
+Result<std::vector<ArrivingRequest>> trace_of(const Workload& workload) {
+  const std::string& path = workload.serve.traffic.trace;
+  if (path.empty()) return std::vector<ArrivingRequest>();
+  return read_trace(TRY(read_text_file(path)), path);
+}
+
+ExitCode plan_serve(const WorkloadArguments& arguments, const LoadedWorkload& loaded, const PlanOnOptions& options,
+                    const std::string& out, Context& context) {
+  check_options(options, out).value();
+  const ServingOn on = serving_on(options.targets).value();
+  ServingPlanner planner = ServingPlanner::create(loaded.workload, trace_of(loaded.workload).value()).value();
+  context.out.progress("simulating");
+  if (on.here) add_here(arguments, loaded, planner, context).value();
+  if (!on.hardware.empty()) {
+    CatalogView view = open_catalog_view(context.clock).value();
+    planner
+        .add_offers(view.tables, view.catalog, on.hardware, offer_rules(options, loaded.workload).value(), view.today)
+        .value();
+  }
+  const ServingPlan plan = planner.take();
+  context.out.end_progress();
+  for (const auto& [accelerator, why] : plan.left_out)
+    context.out.message(fmt::format("left out: {}: {}", accelerator, why));
+  warn_of_long_prompts(plan, context);
+  context.out.prose(serving_plan_text(plan, context.out.width(),
+                                      [&](std::string_view text) { return context.out.ink(Ink::bold, text); }));
+  context.out.json(serving_plan_node(plan));
+  if (!plan.rows.front().carries()) {
+    if (context.out.json()) return ExitCode::no;
+    fail(refusal_of(plan));
+  }
+  context.out.message("next: " + serve_words(loaded.workload));
+  return ExitCode::done;
+}
+
+}  // namespace systole::cli

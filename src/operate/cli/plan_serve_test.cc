@@ -1,0 +1,127 @@
+// `systole plan`, `check` and `explain` of workloads that serve, and what other commands say of them.
+
+#include <gtest/gtest.h>
+
+#include "ground/base/document.h"
+#include "operate/cli/testing/run_systole.h"
+
+namespace systole::cli {
+namespace {
+
+constexpr const char* kChat = R"(systole: 1
+name: chat
+workload: serve
+model: { family: llama, layers: 2, width: 32, heads: 2, kv_heads: 1, mlp: 64, context: 64, vocabulary: 288 }
+serve:
+  slots: 2
+  objective: { ttft: 10s, tpot: 1s }
+  traffic: { rate: 0.5, requests: 300, prompt: 20, answer: 5 }
+)";
+
+class PlanServe : public testing::Test {
+ protected:
+  PlanServe() { systole_.write("chat.yaml", kChat); }
+  Captured shell(const std::string& words) const { return systole_.shell("$SYSTOLE " + words); }
+  void expect_refused(const std::string& words, int exit, const std::string& message, const std::string& hint) const {
+    const Captured seen = shell(words);
+    EXPECT_EQ(seen.exit.code, exit) << words << seen.out << seen.err;
+    EXPECT_NE(seen.err.find(message), std::string::npos) << seen.err;
+    EXPECT_NE(seen.err.find(hint, seen.err.find("hint:")), std::string::npos) << seen.err;
+  }
+  SystoleRunner systole_;
+};
+
+TEST_F(PlanServe, tells_what_this_machine_carries) {
+  const Captured seen = shell("plan chat.yaml");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  std::size_t at = 0;
+  for (const char* words :
+       {"chat: ", "2 sequences of 64 tokens at once", "traffic: 0.5 requests/s", "wanted: the first token within",
+        "  fits     ", "keys and values", "  prefill  16 ", "  decode   ", "  carries  ", "95% within", "  asked    ",
+        "1 replica", "  cost     unknown", "300 requests of seed 0"}) {
+    const std::size_t next = seen.out.find(words, at);
+    ASSERT_NE(next, std::string::npos) << words << "\n" << seen.out;
+    at = next;
+  }
+  EXPECT_NE(seen.err.find("next: systole serve RUN --slots 2 --context 64 --waiting 64"), std::string::npos)
+      << seen.err;
+  EXPECT_EQ(seen.out.find("replicas"), std::string::npos) << "one row needs no table";
+}
+
+TEST_F(PlanServe, the_document_has_its_memory_in_bytes) {
+  const Captured seen = shell("plan chat.yaml --json --set resources.price=3.6");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  const Node document = parse_json(seen.out, "stdout").value();
+  const Node& row = document.find("serving")->find("rows")->items()[0];
+  // 2 layers × 2 slots × 64 tokens × 1 head of 16, of keys and of values, in f32.
+  EXPECT_EQ(row.find("memory_bytes")->find("cache")->as_int().value(), 2 * 2 * 2 * 64 * 16 * 4);
+  const double tokens = row.find("at_most_load")->find("tokens_per_second")->as_double().value();
+  EXPECT_NEAR(row.find("dollars_per_million_tokens")->as_double().value() * tokens, 1e-3 * 1e6, 1e-3);
+}
+
+TEST_F(PlanServe, weights_in_int8_are_served_with_that_option) {
+  const Captured seen = shell("plan chat.yaml --set serve.parameter=i8");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  EXPECT_NE(seen.out.find(" parameters in i8, "), std::string::npos) << seen.out;
+  EXPECT_NE(seen.err.find("--waiting 64 --weights int8"), std::string::npos) << seen.err;
+}
+
+TEST_F(PlanServe, compares_what_is_offered) {
+  const Captured seen = shell("plan chat.yaml --on v5e:1,l4:1,this");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  for (const char* words : {"it lost because", "v5e:1x1", "(1 l4)", "this-machine", "its price is unknown",
+                            "% dearer a token", "$/1M tokens"})
+    EXPECT_NE(seen.out.find(words), std::string::npos) << words << "\n" << seen.out;
+}
+
+TEST_F(PlanServe, plays_a_trace) {
+  std::string trace;
+  for (int i = 0; i < 50; ++i) trace += fmt::format("{{\"at\": {}, \"prompt\": 9, \"answer\": 3}}\n", i);
+  systole_.write("trace.jsonl", trace);
+  const Captured seen = shell("plan chat.yaml --set serve.traffic.trace=trace.jsonl");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  EXPECT_NE(seen.out.find("traffic: 1 requests/s, 50 requests of trace.jsonl"), std::string::npos) << seen.out;
+  systole_.write("trace.jsonl", "{\"at\": 0, \"prompt\": 9}\n");
+  expect_refused("plan chat.yaml --set serve.traffic.trace=trace.jsonl", 2, "a request without 'answer'", "seconds");
+}
+
+TEST_F(PlanServe, what_nothing_carries_is_refused_with_the_reason) {
+  expect_refused("plan chat.yaml --set serve.objective.tpot=1ns", 1, "even alone (tpot", "a longer serve.objective");
+  const Captured seen = shell("plan chat.yaml --set serve.objective.tpot=1ns --json");
+  EXPECT_EQ(seen.exit.code, 1);
+  EXPECT_TRUE(parse_json(seen.out, "stdout").ok()) << seen.out;
+}
+
+TEST_F(PlanServe, warns_of_prompts_longer_than_the_context) {
+  EXPECT_EQ(shell("plan chat.yaml").err.find("longer than serve.context"), std::string::npos);
+  const Captured seen = shell("plan chat.yaml --set serve.traffic.prompt='{ mean: 60, distribution: uniform }'");
+  EXPECT_EQ(seen.exit.code, 0) << seen.err;
+  EXPECT_NE(seen.err.find("% of the prompts are longer than serve.context (64), and are refused"), std::string::npos)
+      << seen.err;
+}
+
+TEST_F(PlanServe, options_of_training_are_refused) {
+  expect_refused("plan chat.yaml --on l4:1 --deadline 3d", 2, "--deadline is of training", "leave --deadline out");
+  expect_refused("plan chat.yaml --on l4:1 --all", 2, "--all is of training", "leave --all out");
+  expect_refused("plan chat.yaml --out plan.json", 2, "--out is of training", "leave --out out");
+  expect_refused("plan chat.yaml --on slurm,l4:1", 2, "--on slurm is what runs a job of training", "--on h100:1");
+}
+
+TEST_F(PlanServe, check_and_explain_know_it) {
+  const Captured checked = shell("check chat.yaml");
+  ASSERT_EQ(checked.exit.code, 0) << checked.err;
+  EXPECT_NE(checked.out.find("chat.yaml: OK: "), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("serve 2 sequences of 64 tokens at once"), std::string::npos) << checked.out;
+  expect_refused("check chat.yaml --set serve.context=65", 2, "a sequence of 65 tokens", "serve.context: 64 at most");
+  const Captured explained = shell("explain serve.slots chat.yaml");
+  EXPECT_EQ(explained.exit.code, 0) << explained.err;
+  EXPECT_NE(explained.out.find("in chat.yaml: 2"), std::string::npos) << explained.out;
+}
+
+TEST_F(PlanServe, commands_that_train_say_what_to_type) {
+  for (const char* words : {"run chat.yaml", "run chat.yaml --dry-run"})
+    expect_refused(words, 2, "nothing here serves it", "systole plan chat.yaml plans it; systole serve RUN");
+}
+
+}  // namespace
+}  // namespace systole::cli

@@ -1,0 +1,555 @@
+// `systole serve` as its users meet it: a trained run behind HTTP, from requests to its end.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <thread>
+
+#include "ground/base/document.h"
+#include "ground/base/testing/files.h"
+#include "ground/net/http_client.h"
+#include "operate/cli/testing/run_systole.h"
+
+namespace systole::cli {
+namespace {
+
+constexpr const char* kWorkload = R"(systole: 1
+name: tiny
+model: { family: gpt, layers: 1, width: 16, heads: 2, context: 256 }
+data:
+  train: { files: text.txt, document: line }
+  held_out: { fraction: 10% }
+  tokenizer: { kind: sentencepiece, vocabulary: 300 }
+  folder: data
+train: { batch: 1, steps: 2, optimizer: { kind: adamw, rate: 1e-3 }, precision: f32 }
+checkpoint: { every: 2, keep: 1 }
+)";
+
+// A server of the run "tiny-1", or of another model, until the object goes.
+class Server {
+ public:
+  explicit Server(const SystoleRunner& runner, std::vector<std::string> more = {}, const std::string& model = "tiny-1")
+      : runner_(runner) {
+    Command command;
+    command.argv = {
+        SYSTOLE_BINARY_DIR "/src/operate/cli/systole", "serve", model, "--backend", "reference", "--port", "0"};
+    command.argv.insert(command.argv.end(), more.begin(), more.end());
+    command.cwd = runner.folder().string();
+    command.env = {{"NO_COLOR", "1"}, {"HOME", command.cwd}};
+    command.out = ChildStream::file(command.cwd + "/serve.out");
+    command.err = ChildStream::file(command.cwd + "/serve.err");
+    process_ = std::make_unique<Process>(Process::start(command).value());
+    for (int i = 0; i < 1200 && url_.empty() && !process_->has_ended(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      const std::string out = text_of(runner.folder() / "serve.out");
+      const std::size_t begin = out.find("http"), end = out.find("/v1:");
+      if (end != out.npos) url_ = out.substr(begin, end - begin);
+    }
+    EXPECT_FALSE(url_.empty()) << err();
+    client_ = HttpClient::open({.checks_certificate = false}).value();
+  }
+
+  HttpReply send(const std::string& method, const std::string& path, const std::string& body = "",
+                 std::function<bool(std::string_view)> take = {}, const std::string& token = "") {
+    HttpRequest request{.method = method, .url = url_ + path, .body = body, .take = std::move(take)};
+    if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
+    if (!token.empty()) request.headers.emplace_back("Authorization", "Bearer " + token);
+    return client_->send(request).value();
+  }
+  HttpReply complete(const std::string& more) {
+    return send("POST", "/v1/completions", R"({"model": "tiny-1", "prompt": "word", "temperature": 0)" + more + "}");
+  }
+  std::string metric(const std::string& name) {
+    const std::string text = send("GET", "/metrics").body;
+    const std::size_t begin = text.find("\n" + name + "{"), end = text.find('\n', begin + 1);
+    const std::size_t space = text.rfind(' ', end);
+    return begin == text.npos ? "absent" : text.substr(space + 1, end - space - 1);
+  }
+  Exit stop() {
+    process_->signal(SIGTERM).value();
+    return process_->wait();
+  }
+  std::string err() const { return text_of(runner_.folder() / "serve.err"); }
+
+ private:
+  const SystoleRunner& runner_;
+  std::unique_ptr<Process> process_;
+  std::string url_;
+  std::unique_ptr<HttpClient> client_;
+};
+
+Node json_of(const HttpReply& reply) { return parse_json(reply.body, "reply").value(); }
+std::string text_at(const Node& node) { return node.find("choices")->items()[0].find("text")->text(); }
+
+Node logprobs_at(const Node& node) { return *node.find("choices")->items()[0].find("logprobs"); }
+
+class ServeCommand : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    systole_ = std::make_unique<SystoleRunner>();
+    std::string text;
+    for (int i = 0; i < 300; ++i)
+      text += fmt::format("word {} of a list that goes on for a while, in its {}th line\n", i * 7 % 50, i);
+    systole_->write("text.txt", text);
+    systole_->write("job.yaml", kWorkload);
+    const Captured made = systole_->run({"run", "job.yaml", "--backend", "reference"});
+    ASSERT_EQ(made.exit.code, 0) << made.err;
+  }
+  static void TearDownTestSuite() { systole_.reset(); }
+
+  // Serving as the last test left it would hide a server that does not end, so every test has its own.
+  static std::unique_ptr<SystoleRunner> systole_;
+};
+std::unique_ptr<SystoleRunner> ServeCommand::systole_;
+
+TEST_F(ServeCommand, weights_in_int8_answer_as_generate_does_in_less_memory) {
+  const auto generate = [](const char* weights) {
+    const Captured got = systole_->run({"generate", "tiny-1", "--backend", "reference", "--prompt", "word",
+                                        "--temperature", "0", "--tokens", "12", "--weights", weights, "--json"});
+    EXPECT_EQ(got.exit.code, 0) << got.err;
+    return parse_json(got.out, "stdout").value();
+  };
+  const Node expected = generate("int8");
+  EXPECT_EQ(expected.find("weights")->text(), "int8");
+  EXPECT_EQ(generate("stored").find("weights")->text(), "stored");
+  Server server(*systole_, {"--weights", "int8"});
+  EXPECT_EQ(text_at(json_of(server.complete(R"(, "max_tokens": 12)"))), expected.find("text")->text());
+  EXPECT_NE(text_of(systole_->folder() / "serve.out").find("; weights in int8: "), std::string::npos);
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+
+  const Captured wrong = systole_->run({"serve", "tiny-1", "--weights", "int4"});
+  EXPECT_EQ(wrong.exit.code, 2);
+  EXPECT_NE(wrong.err.find("--weights"), std::string::npos) << wrong.err;
+}
+
+TEST_F(ServeCommand, completes_as_generate_does_whole_and_as_a_stream) {
+  const Captured generated = systole_->run({"generate", "tiny-1", "--backend", "reference", "--prompt", "word",
+                                            "--temperature", "0", "--tokens", "12", "--json"});
+  ASSERT_EQ(generated.exit.code, 0) << generated.err;
+  const Node expected = parse_json(generated.out, "stdout").value();
+  Server server(*systole_);
+
+  const HttpReply whole = server.complete(R"(, "max_tokens": 12)");
+  ASSERT_EQ(whole.status, 200) << whole.body;
+  const Node node = json_of(whole);
+  EXPECT_EQ(text_at(node), expected.find("text")->text());
+  EXPECT_EQ(node.find("object")->text(), "text_completion");
+  EXPECT_EQ(node.find("model")->text(), "tiny-1");
+  const Node& usage = *node.find("usage");
+  EXPECT_EQ(usage.find("prompt_tokens")->text(), expected.find("prompt_tokens")->text());
+  EXPECT_EQ(usage.find("completion_tokens")->text(), expected.find("tokens")->text());
+
+  std::string streamed, all;
+  bool ended = false;
+  const HttpReply stream =
+      server.send("POST", "/v1/completions",
+                  R"({"model": "tiny-1", "prompt": "word", "temperature": 0, "max_tokens": 12, "stream": true,
+          "stream_options": {"include_usage": true}})",
+                  [&](std::string_view piece) {
+                    all += piece;
+                    return true;
+                  });
+  EXPECT_EQ(stream.status, 200);
+  ASSERT_NE(stream.header("content-type"), nullptr);
+  EXPECT_TRUE(stream.header("content-type")->starts_with("text/event-stream"));
+  std::string usage_of_stream;
+  for (std::size_t begin = 0; begin < all.size();) {
+    const std::size_t end = all.find("\n\n", begin);
+    ASSERT_NE(end, all.npos) << all.substr(begin);
+    const std::string event = all.substr(begin, end - begin);
+    begin = end + 2;
+    ASSERT_TRUE(event.starts_with("data: ")) << event;
+    EXPECT_FALSE(ended) << "[DONE] is the last";
+    ended = event == "data: [DONE]";
+    if (ended) continue;
+    const Node chunk = parse_json(event.substr(6), "event").value();
+    for (const Node& choice : chunk.find("choices")->items()) streamed += choice.find("text")->text();
+    if (!chunk.find("usage")->is_null()) usage_of_stream = to_json(*chunk.find("usage"));
+  }
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(streamed, expected.find("text")->text());
+  EXPECT_EQ(usage_of_stream, to_json(usage));
+
+  EXPECT_TRUE(server.stop().ok());
+  EXPECT_NE(server.err().find("served 2 answers"), std::string::npos) << server.err();
+}
+
+TEST_F(ServeCommand, several_prompts_and_answers_stop_strings_and_echo) {
+  Server server(*systole_, {"--slots", "2"});
+  const std::string greedy = text_at(json_of(server.complete(R"(, "max_tokens": 12)")));
+  const Node many = json_of(server.send(
+      "POST", "/v1/completions",
+      R"({"model": "tiny-1", "prompt": ["word", "list"], "n": 2, "seed": 5, "max_tokens": 6, "temperature": 1.5})"));
+  ASSERT_EQ(many.find("choices")->items().size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(many.find("choices")->items()[i].find("index")->text(), std::to_string(i));
+  const Node again = json_of(server.send(
+      "POST", "/v1/completions",
+      R"({"model": "tiny-1", "prompt": ["word", "list"], "n": 2, "seed": 5, "max_tokens": 6, "temperature": 1.5})"));
+  EXPECT_EQ(to_json(*many.find("choices")), to_json(*again.find("choices"))) << "a seed gives the same answers";
+  EXPECT_EQ(text_at(json_of(server.complete(R"(, "max_tokens": 12, "echo": true)"))), "word" + greedy);
+  ASSERT_GE(greedy.size(), 6U);
+  const std::string stop = greedy.substr(3, 2);
+  Node request =
+      Node::map({{"model", "tiny-1"}, {"prompt", "word"}, {"temperature", 0}, {"max_tokens", 12}, {"stop", stop}});
+  const Node stopped = json_of(server.send("POST", "/v1/completions", to_json(request)));
+  EXPECT_EQ(text_at(stopped), greedy.substr(0, greedy.find(stop)));
+  EXPECT_EQ(stopped.find("choices")->items()[0].find("finish_reason")->text(), "stop");
+  EXPECT_TRUE(server.stop().ok());
+}
+
+TEST_F(ServeCommand, logprobs_of_greedy_tokens_are_the_largest_whole_and_as_a_stream) {
+  Server server(*systole_);
+  const std::string more = R"(, "max_tokens": 6, "min_tokens": 6, "logprobs": 5)";
+  const HttpReply whole = server.complete(more);
+  ASSERT_EQ(whole.status, 200) << whole.body;
+  const Node logprobs = logprobs_at(json_of(whole));
+  const std::span<const Node> tokens = logprobs.find("tokens")->items();
+  const std::span<const Node> chosen = logprobs.find("token_logprobs")->items();
+  const std::span<const Node> tops = logprobs.find("top_logprobs")->items();
+  ASSERT_EQ(tokens.size(), 6U) << "min_tokens keeps the end of the document away";
+  ASSERT_EQ(chosen.size(), 6U);
+  ASSERT_EQ(tops.size(), 6U);
+  EXPECT_EQ(logprobs.find("text_offset")->items().size(), 6U);
+  EXPECT_EQ(logprobs.find("text_offset")->items()[0].text(), "0");
+  for (std::size_t i = 0; i < 6; ++i) {
+    const double logprob = chosen[i].as_double().value();
+    EXPECT_LT(logprob, 0);
+    EXPECT_NE(tops[i].find(tokens[i].text()), nullptr) << whole.body;
+    for (const Node::Entry& top : tops[i].entries()) {
+      EXPECT_TRUE(top.value.as_double().value() <= logprob || top.key.starts_with("token_id:"))
+          << "only a token that is not drawn may be likelier: " << whole.body;
+    }
+  }
+  EXPECT_TRUE(json_of(server.complete(R"(, "max_tokens": 2)")).find("choices")->items()[0].find("logprobs")->is_null());
+
+  std::string all;
+  server.send("POST", "/v1/completions",
+              R"({"model": "tiny-1", "prompt": "word", "temperature": 0, "stream": true)" + more + "}",
+              [&](std::string_view piece) {
+                all += piece;
+                return true;
+              });
+  Node streamed = Node::map();
+  for (const char* part : {"tokens", "token_logprobs", "top_logprobs", "text_offset"})
+    streamed.set(part, Node::sequence());
+  for (std::size_t begin = 0, end = 0; (end = all.find("\n\n", begin)) != all.npos; begin = end + 2) {
+    const std::string event = all.substr(begin, end - begin);
+    if (event == "data: [DONE]") continue;
+    const Node piece = logprobs_at(parse_json(event.substr(6), "event").value());
+    for (const Node::Entry& part : piece.entries()) {
+      Node list = *streamed.find(part.key);
+      for (const Node& item : part.value.items()) list.push(item);
+      streamed.set(part.key, std::move(list));
+    }
+  }
+  EXPECT_EQ(to_json(streamed), to_json(logprobs));
+  EXPECT_TRUE(server.stop().ok());
+}
+
+TEST_F(ServeCommand, biases_penalties_and_stop_tokens) {
+  Server server(*systole_);
+  const Node prompt = json_of(server.send("POST", "/tokenize", R"({"prompt": "word"})"));
+  const std::string token = prompt.find("tokens")->items().back().text();
+  const auto spelled = [&](int count) {
+    Node list = Node::sequence();
+    for (int i = 0; i < count; ++i) list.push(Node(NodeKind::number, token));
+    return json_of(server.send("POST", "/detokenize", to_json(Node::map({{"tokens", list}})))).text_at("prompt");
+  };
+  const auto ask = [&](int bias, const std::string& more) {
+    return json_of(
+        server.complete(fmt::format(R"(, "logit_bias": {{"{}": {}}}, "max_tokens": 3{})", token, bias, more)));
+  };
+  EXPECT_EQ(text_at(ask(100, "")), spelled(3)) << "forced";
+  EXPECT_FALSE(text_at(ask(-100, R"(, "min_tokens": 1)")).starts_with(spelled(1))) << "banned";
+
+  // The logits of a model after two steps are within a small fraction of 3 from each other.
+  EXPECT_EQ(text_at(ask(3, "")), spelled(3));
+  const Node penalized =
+      logprobs_at(ask(3, R"(, "presence_penalty": 2, "frequency_penalty": 2, "min_tokens": 2, "logprobs": 0)"));
+  const std::span<const Node> tokens = penalized.find("tokens")->items();
+  ASSERT_GE(tokens.size(), 2U);
+  EXPECT_EQ(tokens[0].text(), spelled(1)) << "the prompt does not count";
+  EXPECT_NE(tokens[1].text(), spelled(1)) << "3 - 2 - 2 is less than 0";
+  EXPECT_NE(text_at(ask(3, R"(, "repetition_penalty": 100)")), spelled(3)) << "3 / 100 is not the largest any more";
+
+  const auto ended = [](const Node& node, const char* reason, const char* count) {
+    EXPECT_EQ(node.find("choices")->items()[0].text_at("finish_reason"), reason);
+    EXPECT_EQ(node.find("usage")->text_at("completion_tokens"), count);
+  };
+  const std::string stop = fmt::format(R"(, "stop_token_ids": [{}])", token);
+  ended(ask(100, ""), "length", "3");
+  ended(ask(100, stop), "stop", "0");
+  ended(ask(100, stop + R"(, "min_tokens": 2)"), "stop", "2");
+  const std::string eos = R"(, "max_tokens": 3, "logit_bias": {"2": 100})";  // of tokenizers that are trained here
+  ended(json_of(server.complete(eos)), "stop", "0");
+  ended(json_of(server.complete(eos + R"(, "ignore_eos": true)")), "length", "3");
+  EXPECT_TRUE(server.stop().ok());
+}
+
+TEST_F(ServeCommand, answers_conform_to_a_schema_or_a_pattern) {
+  Server server(*systole_);
+  const std::string schema =
+      R"({"type": "object", "properties": {"n": {"type": "integer", "minimum": 1, "maximum": 99}}, "required": ["n"]})";
+  const std::string form = R"({"type": "json_schema", "json_schema": {"name": "count", "schema": )" + schema + "}}";
+  for (const std::string& asked : {R"("response_format": )" + form, R"("structured_outputs": {"json": )" + schema + "}",
+                                   R"("guided_json": )" + schema}) {
+    const HttpReply reply = server.complete(R"(, "max_tokens": 100, )" + asked);
+    ASSERT_EQ(reply.status, 200) << asked << reply.body;
+    const Node node = json_of(reply);
+    const Node value = parse_json(text_at(node), "text").value();
+    EXPECT_EQ(value.keys(), std::vector<std::string>{"n"}) << reply.body;
+    EXPECT_TRUE(value.find("n")->as_int(1, 99).ok()) << reply.body;
+    EXPECT_EQ(node.find("choices")->items()[0].text_at("finish_reason"), "stop");
+  }
+  EXPECT_EQ(text_at(json_of(server.complete(R"(, "guided_regex": "x{3}")"))), "xxx");
+  const HttpReply refused =
+      server.complete(R"(, "response_format": {"type": "json_schema", "json_schema": {"schema": {"not": {}}}})");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(json_of(refused).find("error")->text_at("param"), "response_format") << refused.body;
+  EXPECT_NE(refused.body.find("'not' is not supported"), std::string::npos) << refused.body;
+  EXPECT_TRUE(server.stop().ok());
+}
+
+constexpr const char* kChatTemplate =
+    "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}assistant:{% endif %}";
+
+std::string said_in(const Node& node) {
+  return node.find("choices")->items()[0].find("message")->find("content")->text();
+}
+
+TEST_F(ServeCommand, chats_by_the_template_of_a_published_model) {
+  const std::filesystem::path model = systole_->folder() / "chatty";
+  std::filesystem::copy(SYSTOLE_SOURCE_DIR "/src/execute/weights/golden/llama", model);
+  std::filesystem::permissions(model, std::filesystem::perms::owner_all);
+  systole_->write("chatty/tokenizer_config.json", to_json(Node::map({{"chat_template", kChatTemplate}})));
+  std::string text;
+  {
+    Server server(*systole_, {}, "chatty");
+    const auto chat = [&](const std::string& content, const std::string& more) {
+      const Node message = Node::map({{"role", "user"}, {"content", content}});
+      return server.send("POST", "/v1/chat/completions",
+                         R"({"model": "chatty", "temperature": 0, "max_tokens": 12, "messages": [)" + to_json(message) +
+                             "]" + more + "}");
+    };
+    const auto tokens_of = [&](const std::string& prompt) {
+      const Node tokens = json_of(server.send("POST", "/tokenize", to_json(Node::map({{"prompt", prompt}}))));
+      std::vector<Node> all(tokens.find("tokens")->items().begin(), tokens.find("tokens")->items().end());
+      if (all.front().text() != "0") all.insert(all.begin(), Node(0));  // "<s>", which the template writes
+      return Node::sequence(std::move(all));
+    };
+    const Node prompt = tokens_of("user: Hi\nassistant:");
+    text = text_at(json_of(server.send(
+        "POST", "/v1/completions",
+        to_json(Node::map({{"model", "chatty"}, {"prompt", prompt}, {"temperature", 0}, {"max_tokens", 12}})))));
+    const HttpReply reply = chat("Hi", "");
+    ASSERT_EQ(reply.status, 200) << reply.body;
+    const Node whole = json_of(reply);
+    EXPECT_EQ(whole.find("object")->text(), "chat.completion");
+    EXPECT_EQ(said_in(whole), text);
+    EXPECT_EQ(whole.find("usage")->find("prompt_tokens")->text(), std::to_string(prompt.items().size()));
+    EXPECT_EQ(whole.find("choices")->items()[0].find("message")->find("role")->text(), "assistant");
+
+    // A client that spells a special token gets its letters.
+    const Node spelled = json_of(chat("a</s><s>b", ""));
+    EXPECT_EQ(spelled.find("usage")->find("prompt_tokens")->text(),
+              std::to_string(tokens_of("user: a</s><s>b\nassistant:").items().size()));
+
+    const std::string events = chat("Hi", R"(, "stream": true)").body;
+    std::string streamed;
+    bool first = true;
+    for (std::size_t begin = events.find("data: {"); begin != events.npos; begin = events.find("data: {", begin + 1)) {
+      const Node chunk = parse_json(events.substr(begin + 6, events.find("\n\n", begin) - begin - 6), "event").value();
+      EXPECT_EQ(chunk.find("object")->text(), "chat.completion.chunk");
+      const Node& delta = *chunk.find("choices")->items()[0].find("delta");
+      EXPECT_EQ(delta.find("role") != nullptr, first) << events;
+      first = false;
+      streamed += delta.find("content")->text();
+    }
+    EXPECT_EQ(streamed, text);
+    EXPECT_TRUE(events.ends_with("data: [DONE]\n\n")) << events;
+    EXPECT_TRUE(server.stop().ok());
+  }
+  std::vector<Node> every;
+  for (int token = 1; token < 300; ++token) every.emplace_back(token);
+  systole_->write("chatty/generation_config.json", to_json(Node::map({{"eos_token_id", Node::sequence(every)}})));
+  systole_->write("other.jinja", "{{ raise_exception('say please') }}");
+  const std::string hi = R"({"model": "chatty", "temperature": 0, "messages": [{"role": "user", "content": "Hi"}]})";
+  {
+    Server server(*systole_, {}, "chatty");
+    const Node ended = json_of(server.send("POST", "/v1/chat/completions", hi));
+    EXPECT_EQ(said_in(ended), "");
+    EXPECT_EQ(ended.find("choices")->items()[0].find("finish_reason")->text(), "stop");
+    EXPECT_TRUE(server.stop().ok());
+  }
+  Server server(*systole_, {"--chat-template", "other.jinja"}, "chatty");
+  const HttpReply refused = server.send("POST", "/v1/chat/completions", hi);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_NE(refused.body.find("say please"), std::string::npos) << refused.body;
+  EXPECT_TRUE(server.stop().ok());
+}
+
+TEST_F(ServeCommand, calls_tools_as_its_chat_template_writes_them) {
+  const std::filesystem::path model = systole_->folder() / "caller";
+  std::filesystem::copy(SYSTOLE_SOURCE_DIR "/src/execute/weights/golden/llama", model);
+  std::filesystem::permissions(model, std::filesystem::perms::owner_all);
+  systole_->write("caller/tokenizer_config.json",
+                  to_json(Node::map({{"chat_template", "{{ messages[0].content }}{# <tool_call> #}"}})));
+  Server server(*systole_, {}, "caller");
+  // The context has no room for indents, which this model may like.
+  Node biases = Node::map();
+  for (const char* space : {" ", "\n"}) {
+    const Node tokens = json_of(server.send("POST", "/tokenize", to_json(Node::map({{"prompt", space}}))));
+    biases.set(tokens.find("tokens")->items().back().text(), -100);
+  }
+  const std::string request = R"({"model": "caller", "temperature": 0, "messages": [{"role": "user", "content": "Hi"}],
+      "tools": [{"type": "function", "function": {"name": "look", "parameters":
+        {"type": "object", "properties": {"city": {"enum": ["Bern", "Rome"]}}, "required": ["city"]}}}],
+      "logit_bias": )" + to_json(biases);
+  const auto chat = [&](const std::string& more) {
+    return server.send("POST", "/v1/chat/completions", request + more + "}");
+  };
+  const HttpReply reply = chat(R"(, "tool_choice": {"type": "function", "function": {"name": "look"}})");
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  const Node choice = json_of(reply).find("choices")->items()[0];
+  EXPECT_EQ(choice.text_at("finish_reason"), "tool_calls") << reply.body;
+  const Node* calls = choice.find("message")->find("tool_calls");
+  ASSERT_NE(calls, nullptr) << reply.body;
+  ASSERT_EQ(calls->items().size(), 1U) << reply.body;
+  EXPECT_EQ(calls->items()[0].find("function")->text_at("name"), "look");
+  const std::string arguments = calls->items()[0].find("function")->text_at("arguments");
+  EXPECT_TRUE(arguments == R"({"city":"Bern"})" || arguments == R"({"city":"Rome"})") << arguments;
+  EXPECT_EQ(
+      json_of(chat(R"(, "tool_choice": "auto", "max_tokens": 3)")).find("choices")->items()[0].text_at("finish_reason"),
+      "length");
+  const HttpReply refused = chat(R"(, "tool_choice": {"type": "function", "function": {"name": "other"}})");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(json_of(refused).find("error")->text_at("param"), "tool_choice") << refused.body;
+  EXPECT_TRUE(server.stop().ok());
+}
+
+TEST_F(ServeCommand, a_model_without_a_chat_template_says_so) {
+  Server server(*systole_);
+  const HttpReply reply = server.send("POST", "/v1/chat/completions",
+                                      R"({"model": "tiny-1", "messages": [{"role": "user", "content": "Hi"}]})");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_NE(reply.body.find("no chat template"), std::string::npos) << reply.body;
+  EXPECT_NE(reply.body.find("--chat-template"), std::string::npos) << reply.body;
+  EXPECT_TRUE(server.stop().ok());
+  systole_->write("wrong.jinja", "{% frob %}");
+  const Captured wrong =
+      systole_->run({"serve", "tiny-1", "--backend", "reference", "--port", "0", "--chat-template", "wrong.jinja"});
+  EXPECT_EQ(wrong.exit.code, 3) << wrong.err;
+  EXPECT_NE(wrong.err.find("frob"), std::string::npos) << wrong.err;
+}
+
+TEST_F(ServeCommand, models_tokens_health_and_metrics) {
+  Server server(*systole_, {"--name", "mine"});
+  EXPECT_EQ(json_of(server.send("GET", "/v1/models")).find("data")->items()[0].find("id")->text(), "mine");
+  EXPECT_EQ(json_of(server.send("GET", "/v1/models/mine")).find("max_model_len")->text(), "256");
+  EXPECT_EQ(server.send("GET", "/v1/models/yours").status, 404);
+  const Node tokens = json_of(server.send("POST", "/tokenize", R"({"prompt": "word of a list"})"));
+  EXPECT_EQ(tokens.find("count")->text(), std::to_string(tokens.find("tokens")->items().size()));
+  const Node text =
+      json_of(server.send("POST", "/detokenize", to_json(Node::map({{"tokens", *tokens.find("tokens")}}))));
+  EXPECT_EQ(text.find("prompt")->text(), "word of a list");
+  EXPECT_EQ(server.send("GET", "/health/live").status, 200);
+  EXPECT_EQ(server.send("GET", "/health/ready").status, 200);
+  EXPECT_EQ(server.metric("vllm:num_requests_running"), "0");
+  EXPECT_EQ(server.send("GET", "/nothing").status, 404);
+  EXPECT_EQ(server.send("GET", "/v1/completions").status, 405);
+  EXPECT_TRUE(server.stop().ok());
+}
+
+// Pages for one sequence: two at once take turns, and each gets its own answer.
+TEST_F(ServeCommand, with_few_pages_answers_stay_the_same) {
+  const Captured few =
+      systole_->run({"serve", "tiny-1", "--backend", "reference", "--port", "0", "--cache-tokens", "9"});
+  EXPECT_EQ(few.exit.code, 2) << few.err;
+  EXPECT_NE(few.err.find("--cache-tokens: 9 for sequences of up to 256 tokens"), std::string::npos) << few.err;
+  EXPECT_NE(few.err.find("--cache-tokens 256 or more, or --context 9"), std::string::npos) << few.err;
+  std::string alone;
+  {
+    Server server(*systole_);
+    alone = text_at(json_of(server.complete(R"(, "max_tokens": 60)")));
+    EXPECT_TRUE(server.stop().ok());
+  }
+  Server server(*systole_, {"--context", "80", "--slots", "2", "--cache-tokens", "80"});
+  std::string other;
+  std::thread beside([&] { other = text_at(json_of(server.complete(R"(, "max_tokens": 60)"))); });
+  const std::string own = text_at(json_of(server.complete(R"(, "max_tokens": 60)")));
+  beside.join();
+  EXPECT_EQ(own, alone);
+  EXPECT_EQ(other, alone);
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+}
+
+TEST_F(ServeCommand, wrong_requests_are_answered_with_what_is_wrong_and_serving_goes_on) {
+  Server server(*systole_);
+  const auto refused = [&](const std::string& body, int status, const std::string& param) {
+    const HttpReply reply = server.send("POST", "/v1/completions", body);
+    EXPECT_EQ(reply.status, status) << body << reply.body;
+    const Node node = json_of(reply);
+    const Node& error = *node.find("error");
+    EXPECT_EQ(error.find("param")->text(), param) << reply.body;
+    EXPECT_FALSE(error.find("message")->text().empty());
+  };
+  refused("{", 400, "");
+  refused(R"({"model": "other", "prompt": "x"})", 404, "model");
+  refused(R"({"model": "tiny-1"})", 400, "prompt");
+  refused(R"({"model": "tiny-1", "prompt": "x", "logprobs": 6})", 400, "logprobs");
+  refused(R"({"model": "tiny-1", "prompt": "x", "logprobs": 1, "echo": true})", 400, "logprobs");
+  refused(R"({"model": "tiny-1", "prompt": "x", "logit_bias": {"99999": 1}})", 400, "logit_bias");
+  refused(R"({"model": "tiny-1", "prompt": "x", "presence_penalty": 3})", 400, "presence_penalty");
+  refused(R"({"model": "tiny-1", "prompt": [99999]})", 400, "");
+  refused(to_json(Node::map({{"model", "tiny-1"}, {"prompt", std::string(4000, 'x')}})), 400, "");
+  EXPECT_EQ(server.complete(R"(, "max_tokens": 3)").status, 200);
+  EXPECT_TRUE(server.stop().ok());
+}
+
+TEST_F(ServeCommand, a_client_that_leaves_frees_its_slot) {
+  Server server(*systole_, {"--slots", "1"});
+  std::string first;
+  // Sixty answers one after the other: the client leaves with the first piece.
+  const HttpReply left =
+      server.send("POST", "/v1/completions",
+                  R"({"model": "tiny-1", "prompt": "word", "n": 60, "max_tokens": 250, "min_tokens": 250,
+                      "stream": true})",
+                  [&](std::string_view piece) {
+                    first = piece;
+                    return false;
+                  });
+  EXPECT_TRUE(left.ended);
+  EXPECT_FALSE(first.empty());
+  for (int i = 0; i < 200 && server.metric("vllm:num_requests_running") != "0"; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_GE(std::stoi(server.metric("systole:cancelled_total")), 1);
+  EXPECT_LT(std::stoi(server.metric("vllm:generation_tokens_total")), 60 * 250);
+  EXPECT_EQ(server.complete(R"(, "max_tokens": 3)").status, 200);
+  EXPECT_TRUE(server.stop().ok());
+}
+
+TEST_F(ServeCommand, tokens_are_asked_for_and_other_machines_need_one) {
+  systole_->write_secret("tokens", "# who may ask\nfirst\nsecond\n");
+  Server server(*systole_, {"--token-file", "tokens"});
+  EXPECT_EQ(server.send("GET", "/v1/models").status, 401);
+  EXPECT_EQ(server.send("GET", "/v1/models", "", {}, "third").status, 401);
+  EXPECT_EQ(server.send("GET", "/v1/models", "", {}, "second").status, 200);
+  EXPECT_EQ(server.send("GET", "/health/live").status, 200);
+  EXPECT_TRUE(server.stop().ok());
+
+  const Captured open =
+      systole_->run({"serve", "tiny-1", "--backend", "reference", "--port", "0", "--listen", "0.0.0.0"});
+  EXPECT_EQ(open.exit.code, 2) << open.err;
+  EXPECT_NE(open.err.find("token"), std::string::npos) << open.err;
+  systole_->write("readable", "first\n");
+  std::filesystem::permissions(systole_->folder() / "readable", std::filesystem::perms(0644));
+  const Captured readable = systole_->run({"serve", "tiny-1", "--backend", "reference", "--token-file", "readable"});
+  EXPECT_EQ(readable.exit.code, 2) << readable.err;
+  const Captured absent = systole_->run({"serve", "nothing", "--backend", "reference"});
+  EXPECT_EQ(absent.exit.code, 2) << absent.err;
+}
+
+}  // namespace
+}  // namespace systole::cli

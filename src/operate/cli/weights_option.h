@@ -1,0 +1,22 @@
+#pragma once
+// --weights of the commands that generate text: how the model's matrices are kept in memory.
+
+#include <string>
+
+#include "describe/program/program.h"
+#include "operate/cli/options.h"
+
+namespace systole::cli {
+
+struct WeightsOption {
+  std::string kind = "stored";
+
+  // Of EngineOptions. For "stored" the model's own type replaces it.
+  DType parameter() const { return kind == "int8" ? DType::i8 : DType::f32; }
+  // "; weights in int8: 12 MB", planned; "" for stored ones.
+  std::string note(const Program& program) const;
+};
+
+void add_weights_option(Subcommand command, WeightsOption& option);
+
+}  // namespace systole::cli
