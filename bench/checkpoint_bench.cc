@@ -3,7 +3,7 @@
 //   write    beside writing the same bytes to one file in blocks of 1 MiB and one fsync, as `dd bs=1M conv=fsync` does
 //   restore  beside reading the chunk files into the same memory by as many threads; from the page cache, and from disk
 //   verify   the same, without keeping the bytes
-//   and what looking whether zstd would help, and encrypting, add to the hashing of a write, without a disk
+// and what looking whether zstd would help, and encrypting, add to the hashing of a write, without a disk
 //
 //   checkpoint_bench [FOLDER] [ROUNDS] [write|read]     FOLDER: on the disk that is meant; without, the binary's own
 //
@@ -25,6 +25,7 @@
 #include "execute/checkpoint/save.h"
 #include "ground/base/clock.h"
 #include "ground/base/parallel.h"
+#include "ground/store/store.h"
 
 namespace systole::checkpoint {
 namespace {
@@ -87,8 +88,8 @@ class State {
     }
     return request;
   }
-  std::vector<RestoreTarget> targets() {
-    std::vector<RestoreTarget> targets;
+  std::vector<RestoreDestination> targets() {
+    std::vector<RestoreDestination> targets;
     std::size_t at = 0;
     for (const TensorPart& part : request().tensors) {
       targets.push_back({part.name, part.dtype, part.shape, part.box, into().subspan(at, part.bytes.size())});
@@ -205,8 +206,11 @@ class Nowhere : public Store {
   Result<std::vector<std::string>> list(std::string_view) override { return none(); }
   Status make_dirs(std::string_view) override { return {}; }
   Status rename(std::string_view, std::string_view) override { return {}; }
+  Status link(std::string_view, std::string_view) override { return {}; }
   Status remove(std::string_view) override { return {}; }
+  Status remove_dir(std::string_view) override { return {}; }
   Status sync_dir(std::string_view) override { return {}; }
+  Result<std::unique_ptr<FileLock>> try_lock(std::string_view) override { return none(); }
   Result<Bytes> free_space() override { return none(); }
 
  private:
@@ -252,12 +256,12 @@ class Bench {
   }
 
   void save_into(const char* name, std::shared_ptr<const Keys> keys, const SaveOptions& options) {
-    save(Folder{store_.get(), name, std::move(keys)}, state_.request(), options).value();
+    save(Folder{objects_in(*store_), name, std::move(keys)}, state_.request(), options).value();
   }
 
   void restore(double bytes) {
     const std::vector<fs::path> files = chunk_files(dir_ / "c");
-    const Folder folder{store_.get(), "c"};
+    const Folder folder{objects_in(*store_), "c"};
     const auto restoring = [&] {
       const Checkpoint from = open_step(folder, 1, Verify::lengths).value();
       restore_parts(from, state_.targets(), threads_).value();
@@ -296,7 +300,9 @@ class Bench {
     keys->encryption = random_key();
     Nowhere nowhere;
     const auto preparing = [&](const SaveOptions& options, std::shared_ptr<const Keys> secret) {
-      return [&, secret] { write_chunks(Folder{&nowhere, "", secret}, state_.request().tensors, options).value(); };
+      return [&, secret] {
+        write_chunks(Folder{objects_in(nowhere), "", secret}, state_.request().tensors, options).value();
+      };
     };
     Pair sampled, encrypted;
     for (int round = 0; round < 2 * rounds_; ++round) {

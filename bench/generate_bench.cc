@@ -1,7 +1,7 @@
-// Decoding with a cache: tokens per second of 1 and of 8 sequences, and the share of this machine's memory bandwidth
-// that reading the parameters once a step makes of it.
+// Prefill of 512 tokens, and decoding with a cache: tokens per second of 1 and of 8 sequences, and the share of this
+// machine's memory bandwidth that reading the parameters once a step makes of it.
 //
-//   generate_bench FOLDER [f32|bf16]     FOLDER: a Hugging Face model; parameters are kept in that type
+//   generate_bench MODEL [stored|int8]     MODEL: a Hugging Face folder or a GGUF file; how its matrices are kept
 
 #include <fmt/format.h>
 
@@ -10,31 +10,35 @@
 #include <map>
 #include <vector>
 
-#include "describe/models/list.h"
 #include "execute/serve/engine.h"
-#include "operate/cli/hf_folder.h"
-#include "operate/cli/session.h"
+#include "operate/run/served_model.h"
 
 namespace systole {
 namespace {
 
-constexpr std::int64_t kPrompt = 64, kCache = 256;
+constexpr std::int64_t kPrompt = 512, kCache = 1024;
 constexpr int kSteps = 64;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-void measure(const Model& model, const cli::HfFolder& folder, const cli::Machine& machine, DType parameter,
-             std::int64_t slots) {
+double median(std::vector<double> seconds) {
+  std::nth_element(seconds.begin(), seconds.begin() + std::ssize(seconds) / 2, seconds.end());
+  return seconds[seconds.size() / 2];
+}
+
+void measure(const ServedModel& model, const Machine& machine, DType parameter, std::int64_t slots) {
   EngineOptions options;
   options.slots = slots;
   options.cache = kCache;
   options.parameter = parameter;
-  const auto engine = Engine::create(model, *machine.device, options).value();
-  cli::load_weights(engine->executor(), folder).value();
+  const auto engine = open_engine(model, machine, options).value();
   const std::vector<std::int32_t> prompt(kPrompt, 5);
   std::vector<Engine::Next> next;
+  std::vector<double> prefills;
   for (std::int64_t slot = 0; slot < slots; ++slot) {
+    const double began = now();
     engine->prefill(slot, prompt).value();
+    prefills.push_back(now() - began);
     next.push_back({slot, 7});
   }
   std::vector<double> steps;
@@ -43,20 +47,18 @@ void measure(const Model& model, const cli::HfFolder& folder, const cli::Machine
     engine->decode(next).value();
     steps.push_back(now() - began);
   }
-  std::nth_element(steps.begin(), steps.begin() + kSteps / 2, steps.end());
-  const double step = steps[kSteps / 2];
-  double bytes = 0;
-  for (const Parameter& p : model.parameters())
-    bytes += static_cast<double>(p.type.num_elements() * size_of(parameter)) * (p.name == "embed.positions" ? 0 : 1);
+  const double step = median(steps), prefill = median(prefills);
+  const auto bytes = static_cast<double>(memory_by_owner(engine->program())[Residence::parameter].count());
   const double bandwidth = machine.speed.memory.count();
   fmt::print(
-      "{} parameters, {} sequence{}: {:.1f} tokens/s, {:.2f} ms a step, {:.1f} GB/s of parameters, {:.0f}% of "
-      "this machine's {:.1f}\n",
-      name_of(parameter), slots, slots == 1 ? "" : "s", static_cast<double>(slots) / step, 1e3 * step,
-      bytes / step / 1e9, 100 * bytes / step / bandwidth, bandwidth / 1e9);
+      "{} parameters, {} sequence{}: prefill {:.0f} tokens/s; decode {:.1f} tokens/s, {:.2f} ms a step, {:.1f} GB/s of "
+      "parameters, {:.0f}% of this machine's {:.1f}\n",
+      parameter == DType::i8 ? "int8" : "stored", slots, slots == 1 ? "" : "s", static_cast<double>(kPrompt) / prefill,
+      static_cast<double>(slots) / step, 1e3 * step, bytes / step / 1e9, 100 * bytes / step / bandwidth,
+      bandwidth / 1e9);
   std::map<std::string, double> ops;
   for (int f = 0; f < static_cast<int>(engine->program().functions.size()); ++f) {
-    if (engine->program().functions[static_cast<std::size_t>(f)].name != "decode") continue;
+    if (engine->program().functions[static_cast<std::size_t>(f)].name != fmt::format("decode.{}", slots)) continue;
     for (const OpTime& op : engine->executor().op_times(f)) ops[op.op] += op.time.count();
   }
   for (const auto& [op, time] : ops) {
@@ -65,13 +67,11 @@ void measure(const Model& model, const cli::HfFolder& folder, const cli::Machine
 }
 
 int generate_bench(const std::vector<std::string>& arguments) {
-  const Workload workload = cli::workload_around(arguments.at(0)).value();
-  const cli::HfFolder folder = cli::open_hf_folder(arguments[0], workload.model).value();
+  const ServedModel model = find_model(arguments.at(0)).value();
   const auto clock = real_clock();
-  const cli::Machine machine = cli::open_machine("cpu", workload.resources, *clock).value();
-  const std::unique_ptr<const Model> model = make_model(workload.model);
-  const DType parameter = arguments.size() > 1 && arguments[1] == "bf16" ? DType::bf16 : DType::f32;
-  for (const std::int64_t slots : {1, 8}) measure(*model, folder, machine, parameter, slots);
+  const Machine machine = machine_for(model, "cpu", *clock).value();
+  const bool int8 = arguments.size() > 1 && arguments[1] == "int8";
+  for (const std::int64_t slots : {1, 8}) measure(model, machine, int8 ? DType::i8 : DType::f32, slots);
   return 0;
 }
 

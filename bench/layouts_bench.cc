@@ -23,7 +23,7 @@
 #include "ground/base/parallel.h"
 #include "predict/perf/device_memory.h"
 #include "predict/perf/step_time.h"
-#include "predict/plan/composed.h"
+#include "predict/plan/composed_cost.h"
 #include "predict/plan/testing/tiny_workload.h"
 
 namespace systole {
@@ -50,7 +50,7 @@ std::vector<Line> read_lines(std::istream& in) {
     words >> c.pipe >> data >> c.model >> in_parts >> c.chunks >> c.microbatches >> line.batch >> recompute >> hides;
     if (!words) fail(error(ErrorKind::invalid, "'{}' is no layout", text));
     (in_parts == 1 ? c.fsdp : c.data) = data;
-    c.stored = StoredInParts::state;
+    c.stored = ZeroStage::state;
     if (recompute == "attention") c.recompute = RecomputeSpec::Kind::attention;
     if (recompute == "block") c.recompute = RecomputeSpec::Kind::block;
     line.hides_tensor = hides == "both" || hides == "tensor";
@@ -69,7 +69,7 @@ class Bench {
   Bench(const std::string& job, const std::string& chip, const std::string& stack)
       : chip_(*catalog().find(chip).value()),
         stack_(stack_of(builtin_stacks(), stack)),
-        composer_(read_workload(text_of(job), job).value(), gpu_target(), kThreads) {}
+        composer_(read_workload(text_of(job), job).value(), target_of_accelerators(), kThreads) {}
 
   std::vector<std::optional<Answer>> all(const std::vector<Line>& lines) const {
     std::vector<std::optional<Answer>> answers(lines.size());
@@ -92,7 +92,7 @@ class Bench {
   }
 
   std::optional<Answer> one(const Line& line) const {
-    const Result<Composed> composed = composer_.compose(line.candidate, line.batch);
+    const Result<ComposedCost> composed = composer_.compose(line.candidate, line.batch);
     if (!composed.ok()) return std::nullopt;
     ClusterOptions options;
     options.devices = line.candidate.devices();

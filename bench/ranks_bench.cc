@@ -23,8 +23,8 @@
 #include <string>
 #include <vector>
 
-#include "describe/graph/partition/training.h"
 #include "describe/models/decoder/decoder.h"
+#include "describe/partition/training.h"
 #include "execute/backends/cpu/cpu.h"
 #include "execute/comm/collectives.h"
 #include "execute/comm/ring_transport.h"
@@ -35,7 +35,7 @@
 namespace systole {
 namespace {
 
-constexpr std::int64_t kSeq = 512, kVocabulary = 2048;
+constexpr std::int64_t kSequenceLength = 512, kVocabulary = 2048;
 
 struct Setting {
   std::vector<std::string> rows{"8", "2"}, sides{"data shm", "fsdp shm", "data tcp", "fsdp tcp"};
@@ -80,17 +80,17 @@ class Stepper {
       communicator_ = make_communicator(*transport, mesh).value();
       device_->connect(communicator_.get());
     }
-    DecoderConfig config;
+    DecoderSpec config;
     config.layers = setting.layers, config.width = setting.width, config.heads = config.kv_heads = 4;
     config.head = setting.width / 4, config.mlp = 4 * setting.width;
-    config.context = kSeq, config.vocabulary = kVocabulary;
+    config.context = kSequenceLength, config.vocabulary = kVocabulary;
     const auto model = make_decoder(config);
     Strategy strategy;
     strategy.snapshot = false;
     strategy.overlap = setting.overlap;
-    program_ = std::make_unique<Program>(
-        training_program("ranks", model->loss({rows, kSeq}, false), std::nullopt, mesh, strategy, device_->target(),
-                         [&](const Graph& g, const GraphNode& n) { return device_->workspace(g, n); }));
+    program_ = std::make_unique<Program>(training_program(
+        "ranks", model->loss({rows, kSequenceLength}, false), std::nullopt, mesh, strategy, device_->target(),
+        [&](const Graph& g, const GraphNode& n) { return device_->workspace(g, n); }));
     executor_ = Executor::create(*program_, *device_).value();
     const std::int64_t rank = transport == nullptr ? 0 : transport->rank();
     initialize(*executor_, 1, rank).value();
@@ -145,10 +145,10 @@ class Stepper {
         double number = 0;
         if (value.name == "tokens" || value.name == "labels")
           number = static_cast<double>((i * 7919 + rank * 104729 + (value.name == "labels" ? 7919 : 0)) % kVocabulary);
-        if (value.name == "positions") number = static_cast<double>(i % kSeq);
+        if (value.name == "positions") number = static_cast<double>(i % kSequenceLength);
         if (value.name == "segments" || value.name == "seed" || value.name == "step") number = 1;
         if (value.name == "rate") number = 1e-4;
-        if (value.name == "label_count") number = static_cast<double>(rows * kSeq);
+        if (value.name == "label_count") number = static_cast<double>(rows * kSequenceLength);
         if (value.name.starts_with("coordinate/")) number = static_cast<double>(rank);
         store(value.type.dtype, bytes.data(), i, number);
       }
@@ -161,15 +161,15 @@ class Stepper {
   std::unique_ptr<Executor> executor_;
 };
 
-struct Meeting {
+struct RendezvousPoint {
   std::string place;
   NetAddress rendezvous;
   RunToken token;
 };
 
-std::unique_ptr<Transport> meet(const Meeting& meeting, const std::string& side, std::int32_t rank) {
-  if (side.ends_with("shm")) return ring_transport(Segment::open(meeting.place, "bench").value(), rank).value();
-  RendezvousClient client = RendezvousClient::connect(meeting.rendezvous, meeting.token).value();
+std::unique_ptr<Transport> connect(const RendezvousPoint& point, const std::string& side, std::int32_t rank) {
+  if (side.ends_with("shm")) return ring_transport(Segment::open(point.place, "bench").value(), rank).value();
+  RendezvousClient client = RendezvousClient::connect(point.rendezvous, point.token).value();
   return tcp_transport(client, rank, 2).value();
 }
 
@@ -180,14 +180,14 @@ class Side {
       : name_(std::move(name)), token_(RunToken::make().value()), rendezvous_(RendezvousServer::start(token_).value()) {
     const std::int32_t ranks = name_.empty() ? 1 : 2;
     segment_ = Segment::create(ranks, "bench").value();
-    const Meeting meeting{segment_->place(), rendezvous_->address(), token_};
+    const RendezvousPoint point{segment_->place(), rendezvous_->address(), token_};
     for (std::int32_t rank = 0; rank < ranks; ++rank) {
       int to[2], from[2];
       if (::pipe(to) != 0 || ::pipe(from) != 0) std::abort();
       const pid_t child = ::fork();
       if (child == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        be(setting, rows, meeting, rank, to[0], from[1]);
+        be(setting, rows, point, rank, to[0], from[1]);
       }
       ::close(to[0]), ::close(from[1]);
       processes_.push_back({child, to[1], from[0]});
@@ -230,10 +230,10 @@ class Side {
     return number;
   }
 
-  [[noreturn]] void be(const Setting& setting, std::int64_t rows, const Meeting& meeting, std::int32_t rank, int in,
-                       int out) {
+  [[noreturn]] void be(const Setting& setting, std::int64_t rows, const RendezvousPoint& point, std::int32_t rank,
+                       int in, int out) {
     try {
-      std::unique_ptr<Transport> transport = name_.empty() ? nullptr : meet(meeting, name_, rank);
+      std::unique_ptr<Transport> transport = name_.empty() ? nullptr : connect(point, name_, rank);
       Stepper stepper(setting, rows, name_.substr(0, name_.find(' ')), transport.get());
       double number = stepper.run(0.1);
       (void)!::write(out, &number, sizeof number);
@@ -285,9 +285,9 @@ void bench(const Setting& setting, std::int64_t rows) {
   for (int round = 0; round < setting.rounds; ++round) {
     for (std::size_t s = 0; s < sides.size(); ++s) rates[s].push_back(sides[s]->run(setting.seconds));
   }
-  const auto tokens = static_cast<double>(2 * rows * kSeq);
+  const auto tokens = static_cast<double>(2 * rows * kSequenceLength);
   std::printf("%lld x %lld tokens a rank: one rank of 2 threads %.0f tokens/s\n", static_cast<long long>(rows),
-              static_cast<long long>(kSeq), median(rates[0]) * tokens);
+              static_cast<long long>(kSequenceLength), median(rates[0]) * tokens);
   for (std::size_t s = 1; s < sides.size(); ++s) {
     std::vector<double> ratios;
     for (std::size_t r = 0; r < rates[s].size(); ++r) ratios.push_back(rates[s][r] / rates[0][r]);

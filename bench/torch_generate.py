@@ -11,7 +11,7 @@ import time
 import torch
 import transformers
 
-PROMPT, STEPS = 64, 64
+PROMPT, STEPS = 512, 64
 
 
 def main():

@@ -7,8 +7,8 @@
 //   matmul     answers {"f32": FLOP/s, "bf16": FLOP/s} of a product of two 2048 x 2048 matrices, here and now
 //   quit       or the end of the input
 //
-// Batches come from a file of little-endian i32 token ids: `batch` rows of `seq + 1` tokens a step, from its beginning
-// again at its end: the same rows as the other side reads.
+// Batches come from a file of little-endian i32 token ids: `batch` rows of `sequence_length + 1` tokens a step, from
+// its beginning again at its end: the same rows as the other side reads.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,13 +19,13 @@
 #include <map>
 #include <sstream>
 
-#include "describe/graph/ops/ops.h"
+#include "describe/ops/ops.h"
 #include "execute/calibrate/micro_run.h"
 #include "execute/runtime/initialize.h"
 #include "execute/train/trainer.h"
+#include "execute/weights/hf_folder.h"
 #include "ground/process/machine.h"
-#include "operate/cli/hf_folder.h"
-#include "operate/cli/session.h"
+#include "operate/run/plan_run.h"
 
 namespace systole {
 namespace {
@@ -130,41 +130,41 @@ class Questions : public EventSink {
 
 class TokenRows : public BatchSource {
  public:
-  TokenRows(std::vector<std::int32_t> ids, std::int64_t rows, std::int64_t seq, Questions& questions)
-      : ids_(std::move(ids)), rows_(rows), seq_(seq), questions_(questions) {
-    const auto size = static_cast<std::size_t>(rows * seq);
+  TokenRows(std::vector<std::int32_t> ids, std::int64_t rows, std::int64_t sequence_length, Questions& questions)
+      : ids_(std::move(ids)), rows_(rows), sequence_length_(sequence_length), questions_(questions) {
+    const auto size = static_cast<std::size_t>(rows * sequence_length);
     for (auto* column : {&tokens_, &labels_, &positions_}) column->resize(size);
     segments_.assign(size, 1);
-    CHECK(ids_.size() >= static_cast<std::size_t>(rows * (seq + 1)), "too few tokens for a batch");
+    CHECK(ids_.size() >= static_cast<std::size_t>(rows * (sequence_length + 1)), "too few tokens for a batch");
   }
 
   Result<const StepBatch*> next() override {
     if (!questions_.another()) std::exit(0);
-    if (at_ + rows_ * (seq_ + 1) > static_cast<std::int64_t>(ids_.size())) at_ = 0;
+    if (at_ + rows_ * (sequence_length_ + 1) > static_cast<std::int64_t>(ids_.size())) at_ = 0;
     for (std::int64_t r = 0; r < rows_; ++r) {
-      for (std::int64_t i = 0; i < seq_; ++i) {
-        const auto from = static_cast<std::size_t>(at_ + r * (seq_ + 1) + i),
-                   to = static_cast<std::size_t>(r * seq_ + i);
+      for (std::int64_t i = 0; i < sequence_length_; ++i) {
+        const auto from = static_cast<std::size_t>(at_ + r * (sequence_length_ + 1) + i),
+                   to = static_cast<std::size_t>(r * sequence_length_ + i);
         tokens_[to] = ids_[from];
         labels_[to] = ids_[from + 1];
         positions_[to] = static_cast<std::int32_t>(i);
       }
     }
-    at_ += rows_ * (seq_ + 1);
+    at_ += rows_ * (sequence_length_ + 1);
     const auto input = [&](const char* name, const std::vector<std::int32_t>& values) {
-      return InputRows{name, std::as_bytes(std::span(values)), seq_ * 4};
+      return InputRows{name, std::as_bytes(std::span(values)), sequence_length_ * 4};
     };
     batch_.inputs = {input("tokens", tokens_), input("labels", labels_), input("segments", segments_),
                      input("positions", positions_)};
     batch_.rows = rows_;
-    batch_.label_count = rows_ * seq_;
+    batch_.label_count = rows_ * sequence_length_;
     return &batch_;
   }
   Node cursor() const override { return Node::map({{"at", at_}}); }
 
  private:
   const std::vector<std::int32_t> ids_;
-  const std::int64_t rows_, seq_;
+  const std::int64_t rows_, sequence_length_;
   Questions& questions_;
   std::int64_t at_ = 0;
   std::vector<std::int32_t> tokens_, labels_, segments_, positions_;
@@ -174,17 +174,17 @@ class TokenRows : public BatchSource {
 // arguments: workload, tokens, then changes to the workload: key=value.
 int train_bench(const std::vector<std::string>& arguments) {
   WorkloadOptions options;
-  options.weights = cli::values_of_weights;
+  options.weights = values_of_weights;
   for (std::size_t i = 2; i < arguments.size(); ++i) options.sets.push_back(arguments[i]);
-  const Workload workload = cli::load_workload(arguments[0], options).value();
+  const Workload workload = load_workload(arguments[0], options).value();
   const std::unique_ptr<Clock> clock = real_clock();
-  const cli::Machine machine = cli::open_machine("cpu", workload.resources, *clock).value();
+  const Machine machine = open_machine("cpu", workload.resources, *clock).value();
   const Job job = make_job(workload, *machine.device).value();
   const std::unique_ptr<Executor> executor = Executor::create(*job.program, *machine.device).value();
   if (workload.model.weights.empty()) {
     initialize(*executor, 1).value();
   } else {
-    cli::load_weights(*executor, cli::open_hf_folder(workload.model.weights, workload.model).value()).value();
+    load_weights(*executor, open_hf_folder(workload.model.weights, workload.model).value()).value();
   }
   answer(fmt::format("{{\"peer\": \"systole on {}\"}}", machine.device->target().name));
   Questions questions(*machine.device, *executor, job, *clock);
@@ -193,9 +193,9 @@ int train_bench(const std::vector<std::string>& arguments) {
   TrainerParts parts;
   parts.clock = clock.get();
   parts.events = &questions;
-  parts.checkpoints = {store.get(), "checkpoints"};
+  parts.checkpoints = {objects_in(*store), "checkpoints"};
   parts.source =
-      std::make_unique<TokenRows>(read_ids(arguments[1]), workload.train.batch, workload.model.context, questions);
+      std::make_unique<TokenRows>(read_ids(arguments[1]), workload.train.batch, workload.model.context(), questions);
   parts.vocabulary = job.model->vocabulary();
   Trainer(job, *executor, std::move(parts), ledger, {}).run().value();  // to the end of the questions
   return 0;

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "describe/graph/text.h"
-#include "describe/graph/verify.h"
+#include "describe/ir/text.h"
+#include "describe/ir/verify.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -25,7 +25,7 @@ Result<Workload> around(std::string_view config) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto workload = around({reinterpret_cast<const char*>(data), size});
-  if (!workload || workload->model.layers > 100 || !name_map(workload->model)) return 0;
+  if (!workload || workload->model.layers() > 100 || !name_map(workload->model)) return 0;
   const std::string written = config_of(workload->model);
   const auto again = around(written);
   if (!again || config_of(again->model) != written) std::abort();

@@ -51,7 +51,7 @@ struct Desk {
 
   void take(const std::vector<RendezvousState::Answer>& answers) {
     for (const auto& answer : answers) {
-      require(waiting.erase(answer.asker) == 1);  // asked, and not answered yet
+      require(waiting.erase(answer.client) == 1);  // asked, and not answered yet
       require(!encode(answer.reply).empty());
     }
     require(state.waiting() == waiting.size());

@@ -1,21 +1,14 @@
 """tools/check-files finds calls of std::filesystem that throw, and lets pass those that are handed an error_code."""
-import os
-import subprocess
-import tempfile
 import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from check_case import CheckCase
 
 
-class CheckFiles(unittest.TestCase):
+class CheckFiles(CheckCase):
+    tool = "check-files"
+
     def said(self, text, name="a.cc"):
-        with tempfile.TemporaryDirectory() as root:
-            with open(os.path.join(root, name), "w", encoding="utf-8") as file:
-                file.write(text)
-            done = subprocess.run([os.path.join(ROOT, "tools", "check-files"), root],
-                                  capture_output=True, text=True, check=False)
-            self.assertEqual(done.returncode == 0, done.stdout == "", done.stdout + done.stderr)
-            return done.stdout
+        return self.output_for({name: text})
 
     def test_calls_that_throw(self):
         for call in ["std::filesystem::exists(path)", "fs::is_directory(f(a, b))", "fs::current_path()",

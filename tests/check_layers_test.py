@@ -1,10 +1,7 @@
 """tools/check-layers finds what it must and lets pass what the table allows."""
-import os
-import subprocess
-import tempfile
 import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from check_case import CheckCase
 
 PAGE = """
 ## Folders
@@ -27,18 +24,12 @@ PAGE = """
 """
 
 
-class CheckLayers(unittest.TestCase):
+class CheckLayers(CheckCase):
+    tool = "check-layers"
+    success = "all allowed"
+
     def said(self, files, page=PAGE):
-        with tempfile.TemporaryDirectory() as root:
-            for path, text in {"docs/concepts/architecture.md": page, **files}.items():
-                full = os.path.join(root, path)
-                os.makedirs(os.path.dirname(full), exist_ok=True)
-                with open(full, "w", encoding="utf-8") as file:
-                    file.write(text)
-            done = subprocess.run([os.path.join(ROOT, "tools", "check-layers"), root], capture_output=True, text=True,
-                                  check=False)
-            self.assertEqual(done.returncode == 0, "all allowed" in done.stdout, done.stdout + done.stderr)
-            return done.stdout
+        return self.output_for({"docs/concepts/architecture.md": page, **files})
 
     def test_what_the_table_allows_passes(self):
         self.assertIn("all allowed", self.said({

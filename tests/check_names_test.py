@@ -1,25 +1,17 @@
 """tools/check-names finds types of one name in one namespace, and lets pass what the compiler or a file keeps apart."""
-import os
-import subprocess
-import tempfile
 import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from check_case import CheckCase
+
 A = "namespace systole {\nstruct Cluster {\n  int n = 0;\n};\n}  // namespace systole\n"
 
 
-class CheckNames(unittest.TestCase):
+class CheckNames(CheckCase):
+    tool = "check-names"
+    success = "each of its own"
+
     def said(self, files):
-        with tempfile.TemporaryDirectory() as root:
-            for path, text in files.items():
-                full = os.path.join(root, "src", path)
-                os.makedirs(os.path.dirname(full), exist_ok=True)
-                with open(full, "w", encoding="utf-8") as file:
-                    file.write(text)
-            done = subprocess.run([os.path.join(ROOT, "tools", "check-names"), root],
-                                  capture_output=True, text=True, check=False)
-            self.assertEqual(done.returncode == 0, "each of its own" in done.stdout, done.stdout + done.stderr)
-            return done.stdout
+        return self.output_for({f"src/{path}": text for path, text in files.items()})
 
     def test_two_of_one_name(self):
         said = self.said({"a/a.h": A, "b/b.h": A.replace("struct", "class")})

@@ -1,6 +1,9 @@
 """tools/run-tests counts passes, failures, skips and crashes, and fails on a skip that nobody listed."""
+import importlib.machinery
+import importlib.util
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -67,6 +70,25 @@ class RunTests(unittest.TestCase):
         code, last, output = self.last(("", [("fake_a", [case("x")], "kill -SEGV $$")]))
         self.assertEqual((code, last), (1, "1 passed, 1 failed, 0 skipped"))
         self.assertIn("ended by signal 11", output)
+
+    def test_a_program_without_tests_fails(self):
+        code, last, output = self.last(("", [("fake_a", [], "exit 0"), ("fake_b", [case("x")], "exit 0")]))
+        self.assertEqual((code, last), (1, "1 passed, 1 failed, 0 skipped"), output)
+        self.assertIn("fake_a: ran no test", output)
+
+    def test_a_script_without_tests_fails(self):
+        loader = importlib.machinery.SourceFileLoader("run_tests", os.path.join(ROOT, "tools", "run-tests"))
+        module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_tests", loader))
+        loader.exec_module(module)
+        test = "class A(unittest.TestCase):\n    def test_a(self):\n        pass\n"
+        for text, outcome in ((test + "unittest.main()\n", "passed"), ("unittest.main()\n", "failed"), (test, "failed")):
+            with tempfile.TemporaryDirectory() as root:
+                path = os.path.join(root, "a_test.py")
+                with open(path, "w", encoding="utf-8") as script:
+                    script.write("import unittest\n" + text)
+                ran = module.run_one({"name": path, "folder": root, "command": [sys.executable, path], "cwd": root,
+                                      "env": {}, "timeout": 60, "script": True})
+            self.assertEqual([told for _, told, _ in ran["outcomes"]], [outcome], text)
 
     def test_a_skip_that_nobody_listed_fails(self):
         code, last, output = self.last(("", [("fake_a", [case("x", SKIP), case("y")], "exit 0")]))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A tier stands on what its tests include, headers with their sources; a changed byte of it is another hash."""
+import glob
 import importlib.machinery
 import importlib.util
 import os
@@ -10,6 +11,16 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 loader = importlib.machinery.SourceFileLoader("tier", os.path.join(HERE, "..", "tools", "tier"))
 tier = importlib.util.module_from_spec(importlib.util.spec_from_loader("tier", loader))
 loader.exec_module(tier)
+
+
+ROOT = os.path.dirname(HERE)
+
+
+def tier_as_it_is():
+    """The module anew, with the repository's own tiers."""
+    fresh = importlib.util.module_from_spec(importlib.util.spec_from_loader("tier", loader))
+    loader.exec_module(fresh)
+    return fresh
 
 
 class Tier(unittest.TestCase):
@@ -49,10 +60,14 @@ class Tier(unittest.TestCase):
 
 class Here(unittest.TestCase):
     def test_each_tier_stands_on_something(self):
-        fresh = importlib.util.module_from_spec(importlib.util.spec_from_loader("tier", loader))
-        loader.exec_module(fresh)
+        fresh = tier_as_it_is()
         for name in fresh.TIERS:
             self.assertIn("src/ground/base/result.h", fresh.files_of(name))
+
+    def test_nothing_that_a_tier_names_is_gone(self):
+        for name, patterns in tier_as_it_is().TIERS.items():
+            for pattern in patterns:
+                self.assertTrue(glob.glob(os.path.join(ROOT, pattern), recursive=True), f"{name}: {pattern}")
 
 
 if __name__ == "__main__":
