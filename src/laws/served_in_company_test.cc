@@ -112,6 +112,46 @@ TEST_P(ServedInCompany, a_sequence_has_the_same_bits_alone_in_any_company_and_in
   }
 }
 
+// A decode with drafts has several rows of a slot. Each has the bits that it has when it comes alone, and wrong drafts leave
+// nothing behind.
+TEST_P(ServedInCompany, drafts_have_the_bits_of_tokens_that_come_one_by_one) {
+  const auto model = make_decoder(llama());
+  std::vector<std::int32_t> prompt;
+  for (std::int32_t i = 0; i < 19; ++i) prompt.push_back((i * 29 + 3) % 90);
+  for (const cpu::Isa isa : {cpu::Isa::avx2, cpu::Isa::avx512}) {
+    if (!cpu::supports(isa)) continue;
+    SCOPED_TRACE(cpu::name_of(isa));
+    EngineOptions options;
+    options.parameter = GetParam();
+    const Served plain = serve(*model, isa, 1, options);
+    plain.engine->prefill(0, prompt).value();
+    std::vector<std::vector<float>> expected;
+    for (const std::int32_t token : {8, 30, 51, 2, 77, 8, 30, 64}) {
+      plain.engine->decode(std::vector<Engine::Next>{{0, token}}).value();
+      expected.push_back(logits_of(*plain.engine, 0));
+    }
+    options.slots = 2;
+    options.drafts = 7;
+    const Served drafting = serve(*model, isa, 2, options);
+    Engine& engine = *drafting.engine;
+    engine.prefill(0, std::vector<std::int32_t>{5}).value();
+    engine.prefill(1, prompt).value();
+    // The first three tokens, then two that are wrong, beside another sequence with a draft; then the others.
+    engine.decode(std::vector<Engine::Next>{{0, 6}, {0, 7}, {1, 8}, {1, 30}, {1, 51}, {1, 9}, {1, 9}}).value();
+    const auto equals = [&](std::size_t row, std::size_t i) {
+      const std::span<const float> seen = engine.logits_after(row);
+      return std::vector<float>(seen.begin(), seen.end()) == expected[i];
+    };
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(equals(2 + i, i)) << i;
+    EXPECT_EQ(engine.length(1), 24);
+    engine.begin(1, 22);
+    engine.decode(std::vector<Engine::Next>{{1, 2}, {1, 77}, {1, 8}, {1, 30}, {1, 64}}).value();
+    for (std::size_t i = 0; i < 5; ++i) EXPECT_TRUE(equals(i, 3 + i)) << i;
+    EXPECT_TRUE(logits_of(engine, 1) == expected.back());
+    EXPECT_FALSE(expected[0] == expected[5]) << "a token has the same logits wherever it stands";
+  }
+}
+
 TEST_P(ServedInCompany, PlanIsRun_of_every_function_of_the_engine) {
   const auto model = make_decoder(llama());
   EngineOptions options;

@@ -22,6 +22,11 @@ EngineOptions completed(const Model& model, EngineOptions options) {
   if (options.cache > std::max<std::int64_t>(model.context(), 1)) {
     fail(error(ErrorKind::invalid, "a cache of {} positions for a context of {}", options.cache, model.context()));
   }
+  if (options.drafts > 0 && model.task() != Task::language) {
+    fail(error(ErrorKind::unsupported, "tokens are drafted where an answer goes on from its prompt, not by a {}",
+               model.family())
+             .hinted("leave out --speculate"));
+  }
   if (options.hidden) {
     options.generates = options.generates && model.task() != Task::masked;
     if (options.texts.empty()) options.texts = options.buckets;
@@ -44,8 +49,9 @@ EngineOptions completed(const Model& model, EngineOptions options) {
     return options;
   }
   if (options.batches.empty()) {
-    for (std::int64_t batch = 1; batch < options.slots; batch *= 2) options.batches.push_back(batch);
-    options.batches.push_back(options.slots);
+    const std::int64_t most = std::max(options.slots, options.drafts + 1);
+    for (std::int64_t batch = 1; batch < most; batch *= 2) options.batches.push_back(batch);
+    options.batches.push_back(most);
   }
   const std::int64_t one = pages_for(options.cache, std::min(options.cache, kPagePositions));
   if (options.pages == 0) options.pages = options.slots * one;
@@ -75,7 +81,8 @@ ServingLimits serving_limits(const Model& model, const EngineOptions& options, s
           .prefill = options.buckets.back(),
           .whole_prompts = encodes(model),
           .pages = encodes(model) ? 0 : cache.pages,
-          .page = cache.size};
+          .page = cache.size,
+          .drafts = std::min(options.drafts, options.batches.back() - 1)};
 }
 
 std::string prefill_name(std::int64_t tokens) { return fmt::format("prefill.{}", tokens); }

@@ -2,8 +2,8 @@
 // The Program of a serving engine (describe/partition/serving.h), from a model and the size of its cache, and what the
 // scheduler may put into a step. The engine runs it and the planner prices it, so that what is planned is what is served.
 //
-// Functions: "prefill.<tokens>", a piece of one prompt; "decode.<sequences>", a token of each; "hidden.<tokens>", the
-// last hidden states of some texts.
+// Functions: "prefill.<tokens>", a piece of one prompt; "decode.<rows>", a token of so many sequences, or several that
+// follow one another of some; "hidden.<tokens>", the last hidden states of some texts.
 
 #include <cstdint>
 #include <string>
@@ -25,7 +25,8 @@ struct EngineOptions {
   // Lengths of the pieces in which prompts are computed; a longer prompt takes several. Empty: 16, 64, 256 and 512, up
   // to `cache`. An encoder takes whole prompts, so `cache` is always one of its lengths.
   std::vector<std::int64_t> buckets = {};
-  // Numbers of sequences of a decode. Empty: 1, 2, 4, … and `slots`; of an encoder-decoder always `slots` alone.
+  // Numbers of rows of a decode: of sequences, and with `drafts` of these, too. Empty: 1, 2, 4, … and the most there can
+  // be; of an encoder-decoder always `slots` alone.
   std::vector<std::int64_t> batches = {};
   // Of a decoder's cache, of kPagePositions positions each; 0: as many as fill all slots. With fewer, slots share them.
   std::int64_t pages = 0;
@@ -35,10 +36,14 @@ struct EngineOptions {
   // With `hidden`: lengths of texts. `cache` is always one. Empty: `buckets` if there are any, else 16, 64, 256, …, and
   // where nothing else is computed 16, 32, 64, ….
   std::vector<std::int64_t> texts = {};
+  // Guesses of the next tokens that a decode may compute beside one token of a sequence (describe/serving/scheduler.h);
+  // then a decode has up to so many rows and one more. 0: none.
+  std::int64_t drafts = 0;
 };
 
 // The options with cache, buckets, batches and, of a decoder, pages filled in. Errors: Failure(invalid): no slots, a cache
-// longer than the context, fewer pages than a sequence has.
+// longer than the context, fewer pages than a sequence has; Failure(unsupported): drafts of a model that does not
+// continue its prompt.
 EngineOptions completed(const Model& model, EngineOptions options);
 
 // REQUIRES (all): completed options.

@@ -1,6 +1,7 @@
 #include "describe/serving/scheduler.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "ground/base/error.h"
@@ -171,7 +172,39 @@ ServingStep ServingScheduler::next() {
     if (!admit(chosen, s, step)) break;
     add(s);
   }
+  if (!step.decode.empty()) {
+    const std::int64_t rest = limits_.drafts + 1 - std::ssize(step.decode);
+    step.room = std::max<std::int64_t>(std::min(rest, room), 0);
+  }
   return step;
+}
+
+void ServingScheduler::draft(ServingStep& step, std::size_t index, std::int64_t wanted) {
+  ServingStep::Sequence& placed = step.decode.at(index);
+  Slot& slot = slots_[static_cast<std::size_t>(placed.slot)];
+  std::int64_t count = std::min({wanted, step.room, limits_.cache - slot.computed});
+  if (pool_) {
+    const std::int64_t missing =
+        std::min(pages_for(slot.computed + count) - std::ssize(slot.pages), pool_->available());
+    if (missing > 0 && pool_->append(missing, slot.pages)) step.tables.push_back({placed.slot, slot.pages});
+    count = std::min(count, std::ssize(slot.pages) * limits_.page - slot.computed);
+  }
+  if (count <= 0) return;
+  placed.drafts = count;
+  slot.computed += count;
+  step.room -= count;
+}
+
+void ServingScheduler::keep(const ServingStep::Sequence& drafted, std::int64_t right) {
+  Slot& slot = slots_[static_cast<std::size_t>(drafted.slot)];
+  CHECK(slot.taken && slot.request.id == drafted.id && right >= 0 && right <= drafted.drafts, "{} of {} drafts of {}",
+        right, drafted.drafts, drafted.id);
+  slot.computed -= drafted.drafts - right;
+  keys_.at(slot.request.key).served += right;
+  if (!pool_) return;
+  const auto needed = static_cast<std::size_t>(pages_for(slot.computed));
+  pool_->release(std::span(slot.pages).subspan(needed));
+  slot.pages.resize(needed);
 }
 
 }  // namespace systole

@@ -17,6 +17,10 @@
 // began last, of the lowest priority, gives its pages back, waits again as the first of its key, and is computed anew
 // from its prompt and the tokens that it has.
 //
+// Several tokens of a sequence can be computed in one decode if those after the first are guessed (speculative decoding:
+// Leviathan et al., ICML 2023). Whoever guesses adds such drafts to a step by `draft`, and says by `keep` how many were
+// right. Drafts take no page from another sequence, and a step of many sequences has none.
+//
 // Which request gets a free slot: the one of highest priority; among those, of the key that has been served least (the
 // virtual token counter of Sheng et al., OSDI 2024); among those, the one that came first. A key that was idle does not
 // save up: it begins level with the least served active key.
@@ -42,6 +46,9 @@ struct ServingLimits {
   bool whole_prompts = false;
   std::int64_t pages = 0;  // of the pool; 0: each slot has memory of its own
   std::int64_t page = 16;  // tokens of a page
+  // A step has at most so many drafts, and one less for each further sequence that decodes: its rows are at most these
+  // and one. They count as tokens of `prefill`.
+  std::int64_t drafts = 0;
 };
 
 struct ServingRequest {
@@ -64,6 +71,7 @@ struct ServingStep {
   struct Sequence {
     std::uint64_t id;
     std::int64_t slot;
+    std::int64_t drafts = 0;  // of the tokens after the one that it decodes
     bool operator==(const Sequence&) const = default;
   };
   struct Piece {
@@ -82,6 +90,7 @@ struct ServingStep {
   std::vector<Table> tables;     // that changed, to be known before anything is computed
   std::vector<Piece> prefill;    // of one sequence at most one
   std::vector<Sequence> decode;  // sequences that had a token before this step, by slot
+  std::int64_t room = 0;         // drafts that `decode` may still get
   bool empty() const { return prefill.empty() && decode.empty(); }
 };
 
@@ -96,6 +105,12 @@ class ServingScheduler {
   bool remove(std::uint64_t id);
   // The batch of the next step; empty if nothing waits or runs.
   ServingStep next();
+  // Adds drafts to step.decode[index], at most `wanted`: as many as the step and the sequence's cache have room for, and
+  // as there is memory for. REQUIRES: the last step that `next` gave, before it is computed.
+  void draft(ServingStep& step, std::size_t index, std::int64_t wanted);
+  // The first `right` drafts have become tokens of the sequence, the others are forgotten. REQUIRES: after each step, of
+  // each sequence with drafts that has not been removed.
+  void keep(const ServingStep::Sequence& drafted, std::int64_t right);
 
   std::int64_t waiting() const { return static_cast<std::int64_t>(waiting_.size()); }
   std::int64_t running() const { return running_; }

@@ -123,6 +123,53 @@ TEST(ServingScheduler, an_idle_key_does_not_save_up) {
   EXPECT_EQ(order, (Ids{4, 11, 5, 12})) << "they take turns";
 }
 
+TEST(ServingScheduler, drafts_are_as_many_as_a_step_and_a_cache_have_room_for) {
+  ServingScheduler scheduler({.slots = 2, .cache = 16, .waiting = 4, .prefill = 10, .drafts = 3});
+  scheduler.add({.id = 1, .prompt = 10});
+  EXPECT_EQ(scheduler.next().room, 0) << "nothing is decoded";
+  const auto drafted = [&](std::int64_t wanted, std::int64_t right) {
+    ServingStep step = scheduler.next();
+    scheduler.draft(step, 0, wanted);
+    scheduler.keep(step.decode.at(0), right);
+    return std::pair(step.decode[0].drafts, step.room);
+  };
+  EXPECT_EQ(drafted(5, 1), std::pair(3L, 0L));
+  EXPECT_EQ(drafted(2, 0), std::pair(2L, 1L));
+  EXPECT_EQ(drafted(3, 0), std::pair(2L, 1L)) << "14 of 16 tokens have been computed";
+  scheduler.add({.id = 2, .prompt = 10});
+  EXPECT_EQ(scheduler.next().room, 0) << "a whole piece of a prompt is computed beside";
+  scheduler.remove(1);
+  EXPECT_EQ(scheduler.next().room, 3);
+  scheduler.add({.id = 3, .prompt = 9});
+  EXPECT_EQ(scheduler.next().room, 1) << "a token of ten is left";
+  EXPECT_EQ(scheduler.next().room, 2) << "two sequences";
+}
+
+TEST(ServingScheduler, drafts_take_pages_that_nobody_uses_and_give_back_those_of_wrong_ones) {
+  ServingScheduler scheduler(
+      {.slots = 2, .cache = 12, .waiting = 2, .prefill = 20, .pages = 4, .page = 4, .drafts = 3});
+  scheduler.add({.id = 1, .prompt = 7});
+  scheduler.next();
+  ServingStep step = scheduler.next();  // its eighth token
+  EXPECT_TRUE(step.tables.empty());
+  scheduler.draft(step, 0, 3);
+  EXPECT_EQ(step.decode[0].drafts, 3);
+  ASSERT_EQ(step.tables.size(), 1U);
+  EXPECT_EQ(step.tables[0].pages.size(), 3U);
+  EXPECT_EQ(scheduler.pages_used(), 0.75);
+  scheduler.keep(step.decode[0], 0);
+  EXPECT_EQ(scheduler.pages_used(), 0.5);
+  scheduler.add({.id = 2, .prompt = 3});
+  step = scheduler.next();
+  EXPECT_EQ(scheduler.pages_used(), 1) << "its ninth token, and the prompt of another";
+  step = scheduler.next();
+  scheduler.draft(step, 1, 2);
+  EXPECT_EQ(step.decode[1].drafts, 0) << "its page is full";
+  scheduler.draft(step, 0, 3);
+  EXPECT_EQ(step.decode[0].drafts, 2) << "as many as may be beside another";
+  EXPECT_EQ(scheduler.preemptions(), 0);
+}
+
 std::vector<PageHash> hashes_of(const std::string& text, std::size_t page) {
   std::vector<PageHash> hashes;
   for (std::size_t end = page; end <= text.size(); end += page) hashes.push_back(text.substr(0, end));
@@ -203,9 +250,9 @@ TEST(ServingScheduler, random_events_lose_no_slot_and_no_request) {
         const std::map<std::uint64_t, std::int64_t> before = slot_of;
         const ServingStep step = scheduler.next();
         std::int64_t tokens = 0;
-        for (const auto& [id, slot] : step.decode) {
-          EXPECT_EQ(before.at(id), slot) << "a sequence stays in its slot";
-          EXPECT_EQ(computed.at(id), prompts.at(id));
+        for (const ServingStep::Sequence& placed : step.decode) {
+          EXPECT_EQ(before.at(placed.id), placed.slot) << "a sequence stays in its slot";
+          EXPECT_EQ(computed.at(placed.id), prompts.at(placed.id));
         }
         for (const Piece& piece : step.prefill) {
           EXPECT_TRUE(accepted.contains(piece.id) && !gone.contains(piece.id));
@@ -267,13 +314,14 @@ class FakeCache {
 // Random texts with common beginnings, few pages: whenever a token is computed, the cache has the tokens before it,
 // whoever computed them, and every request that is not removed gets all its tokens.
 TEST(ServingScheduler, random_events_leave_every_sequence_its_own_tokens) {
-  std::int64_t preemptions = 0, shared = 0;
+  std::int64_t preemptions = 0, shared = 0, accepted = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     std::uint64_t draws = 0;
     const auto draw = [&](std::uint32_t below) { return philox(seed, philox_counter(draws++, 1))[0] % below; };
     ServingLimits limits{.slots = 1 + draw(5), .cache = 24, .waiting = 4, .prefill = 1 + draw(30)};
     limits.page = 1 + draw(7);
     limits.pages = (24 + limits.page - 1) / limits.page + draw(12);
+    limits.drafts = draw(5);
     ServingScheduler scheduler(limits);
     FakeCache cache(limits);
     struct Live {
@@ -290,8 +338,26 @@ TEST(ServingScheduler, random_events_leave_every_sequence_its_own_tokens) {
       scheduler.remove(id);
       live.erase(id);
     };
+    // Drafts are drawn as tokens are, so that about half of them are right.
+    const auto decode = [&](const ServingStep::Sequence& placed) {
+      std::string text = live.at(placed.id).text;
+      const std::size_t next = text.size();
+      for (std::int64_t row = 0; row <= placed.drafts; ++row) {
+        cache.compute(placed.slot, text, static_cast<std::int64_t>(text.size()) - 1);
+        text += drawn();
+      }
+      for (std::int64_t right = 0;; ++right) {
+        const std::size_t at = next + static_cast<std::size_t>(right);
+        take_token(placed.id);
+        if (!live.contains(placed.id)) return;
+        if (right < placed.drafts && live.at(placed.id).text[at] == text[at]) continue;
+        accepted += right;
+        return scheduler.keep(placed, right);
+      }
+    };
     const auto one_step = [&] {
-      const ServingStep step = scheduler.next();
+      ServingStep step = scheduler.next();
+      for (std::size_t i = 0; i < step.decode.size(); ++i) scheduler.draft(step, i, draw(6));
       for (const ServingStep::Table& table : step.tables) cache.set_table(table);
       for (const Piece& piece : step.prefill) {
         const std::string text = live.at(piece.id).text;
@@ -302,11 +368,7 @@ TEST(ServingScheduler, random_events_leave_every_sequence_its_own_tokens) {
           take_token(piece.id);
         }
       }
-      for (const auto& [id, slot] : step.decode) {
-        const std::string text = live.at(id).text;
-        cache.compute(slot, text, static_cast<std::int64_t>(text.size()) - 1);
-        take_token(id);
-      }
+      for (const ServingStep::Sequence& placed : step.decode) decode(placed);
     };
     for (int event = 0; event < 200; ++event) {
       if (draw(3) == 0) {
@@ -337,6 +399,7 @@ TEST(ServingScheduler, random_events_leave_every_sequence_its_own_tokens) {
   }
   EXPECT_GT(preemptions, 100);
   EXPECT_GT(shared, 1000);
+  EXPECT_GT(accepted, 300);
 }
 
 }  // namespace

@@ -226,6 +226,8 @@ std::string metrics_text(const ServingCounts& counts, const std::string& model) 
   metric("vllm:num_preemptions_total", "counter", "Sequences that gave way and were computed again.",
          counts.preemptions);
   metric("vllm:generation_tokens_total", "counter", "Tokens of answers.", counts.answer_tokens);
+  metric("vllm:spec_decode_num_draft_tokens_total", "counter", "Guesses of tokens of answers.", counts.draft_tokens);
+  metric("vllm:spec_decode_num_accepted_tokens_total", "counter", "Guesses that were right.", counts.accepted_tokens);
   metric("vllm:request_success_total", "counter", "Sequences that came to their end.", counts.ended);
   metric("systole:embedded_total", "counter", "Texts whose vectors were computed.", counts.texts);
   metric("systole:cancelled_total", "counter", "Sequences whose client left or wanted no more.", counts.cancelled);

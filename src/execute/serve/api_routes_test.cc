@@ -361,6 +361,8 @@ TEST_F(ApiRoutes, metrics_count) {
                                   fmt::format("vllm:prompt_tokens_total{{model_name=\"m\"}} {}\n", prompt.size()),
                                   std::string("vllm:prefix_cache_hits_total{model_name=\"m\"} 0\n"),
                                   std::string("vllm:num_preemptions_total{model_name=\"m\"} 0\n"),
+                                  std::string("vllm:spec_decode_num_draft_tokens_total{model_name=\"m\"} 0\n"),
+                                  std::string("vllm:spec_decode_num_accepted_tokens_total{model_name=\"m\"} 0\n"),
                                   std::string("systole:cancelled_total{model_name=\"m\"} 0\n"),
                                   std::string("systole:refused_total{model_name=\"m\"} 0\n")})
     EXPECT_NE(text.find("\n" + line), text.npos) << line << text;

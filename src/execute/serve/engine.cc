@@ -25,14 +25,15 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Device& devic
     engine->entries_ = paged_cache(options).entries;
   } catch (const Failure& failure) { return failure.error(); }
   const auto slots = static_cast<std::size_t>(engine->slots());
+  const std::size_t rows = std::max(slots, static_cast<std::size_t>(engine->options_.batches.back()));
   engine->logits_.resize(slots * static_cast<std::size_t>(engine->vocabulary_));
-  engine->fresh_ = engine->logits_;
-  engine->at_.resize(slots);
-  engine->tokens_.resize(std::max(slots, static_cast<std::size_t>(engine->options_.buckets.back())));
+  engine->fresh_.resize(rows * static_cast<std::size_t>(engine->vocabulary_));
+  engine->at_.resize(rows);
+  engine->tokens_.resize(std::max(rows, static_cast<std::size_t>(engine->options_.buckets.back())));
   engine->tables_.resize(slots * static_cast<std::size_t>(engine->entries_), -1);
   if (static_cast<std::int64_t>(engine->tables_.size()) <= engine->options_.pages)
     std::iota(engine->tables_.begin(), engine->tables_.end(), 0);
-  engine->rows_.resize(engine->tables_.size());
+  engine->rows_.resize(rows * static_cast<std::size_t>(engine->entries_));
   engine->executor_ = TRY(Executor::create(*engine->program_, device));
   if (!device.host_sees_memory()) TRY(engine->clear_caches());
   return engine;
@@ -52,6 +53,11 @@ Status Engine::clear_caches() {
 std::span<const float> Engine::logits(std::int64_t slot) const {
   const auto size = static_cast<std::size_t>(vocabulary_);
   return std::span(logits_).subspan(static_cast<std::size_t>(slot) * size, size);
+}
+
+std::span<const float> Engine::logits_after(std::size_t i) const {
+  const auto size = static_cast<std::size_t>(vocabulary_);
+  return std::span(fresh_).subspan(i * size, size);
 }
 
 std::span<const std::int32_t> Engine::table_of(std::int64_t slot) const {
@@ -191,22 +197,25 @@ Status Engine::run_piece(std::int64_t slot, std::span<const std::int32_t> tokens
 }
 
 Status Engine::check_next(std::span<const Next> next) const {
+  std::int64_t at = 0;
   for (std::size_t i = 0; i < next.size(); ++i) {
     const auto& [slot, token] = next[i];
     CHECK(slot >= 0 && slot < slots(), "slot {} of {}", slot, slots());
     TRY(check_token(token));
     const auto same = [slot = slot](const Next& other) { return other.slot == slot; };
-    if (std::any_of(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(i), same))
+    const bool goes_on = options_.drafts > 0 && i > 0 && same(next[i - 1]);
+    at = goes_on ? at + 1 : length(slot);
+    if (!goes_on && std::any_of(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(i), same))
       return error(ErrorKind::invalid, "slot {} is given two tokens at once", slot);
     if (length(slot) == 0)
       return error(ErrorKind::invalid, "slot {} holds no sequence", slot).hinted("prefill it first");
-    if (length(slot) >= cache())
-      return error(ErrorKind::invalid, "slot {} is full: its cache holds {} tokens", slot, cache());
+    if (at >= cache()) return error(ErrorKind::invalid, "slot {} is full: its cache holds {} tokens", slot, cache());
   }
   return {};
 }
 
-// A step of an encoder-decoder has a row for every slot, in order; of a decoder, one for every sequence that is given.
+// A step of an encoder-decoder has a row for every slot, in order; of a decoder, one for every token that is given. All
+// rows of a layer write their keys and values before any attends, so a row sees those of the rows before it.
 Status Engine::decode(std::span<const Next> next) {
   TRY(check_next(next));
   if (next.empty()) return {};
@@ -222,7 +231,8 @@ Status Engine::decode(std::span<const Next> next) {
   for (std::size_t i = 0; i < next.size(); ++i) {
     const auto row = static_cast<std::size_t>(row_of(i));
     tokens_[row] = next[i].token;
-    at_[row] = static_cast<std::int32_t>(length(next[i].slot));
+    const bool goes_on = i > 0 && next[i - 1].slot == next[i].slot;
+    at_[row] = goes_on ? at_[row - 1] + 1 : static_cast<std::int32_t>(length(next[i].slot));
     std::ranges::copy(table_of(next[i].slot), rows_.begin() + static_cast<std::ptrdiff_t>(row) * entries_);
   }
   const std::string name = decode_name(rows);

@@ -69,11 +69,16 @@ class Engine {
   // The pages of a slot, in order, at least for the tokens that it has and that come next. From the start, a slot has
   // pages of its own if there are so many. REQUIRES: not encodes(); pages of the cache, no more than a sequence has.
   void set_table(std::int64_t slot, std::span<const std::int32_t> pages);
-  // The slot holds a sequence whose first `length` tokens are in its pages; 0: none. REQUIRES: not encodes().
+  // The slot holds a sequence whose first `length` tokens are in its pages; 0: none. A shorter one than before forgets
+  // its last tokens. It has no logits until more are computed. REQUIRES: not encodes().
   void begin(std::int64_t slot, std::int64_t length) { positions_.at(static_cast<std::size_t>(slot)) = length; }
-  // Appends one token to each given slot; others are unchanged.
+  // Appends one token to each given slot; others are unchanged. An engine with drafts takes several tokens of a slot that
+  // stand together, and appends them as if one after the other.
   // Errors: invalid if a slot is full or given twice, or a token is outside the vocabulary; those of the device.
+  // REQUIRES: no more tokens than options().batches.back().
   Status decode(std::span<const Next> next);
+  // f32[vocab] for the token after next[i] of the last decode; valid until the next. REQUIRES: not encodes().
+  std::span<const float> logits_after(std::size_t i) const;
 
   // Texts of this many tokens that one call of `hidden` takes; 0: the engine has no hidden states.
   // REQUIRES: 1 <= length <= longest_prompt().
@@ -114,7 +119,7 @@ class Engine {
   std::int64_t target_ = 0;              // encoder-decoder: longest answer; 0: decoder-only
   std::vector<std::int64_t> positions_;  // per slot: number of tokens
   std::vector<float> logits_;            // [slots, vocab]
-  std::vector<float> fresh_;             // [slots, vocab], output of decode
+  std::vector<float> fresh_;             // [rows, vocab], output of decode
   std::int64_t entries_ = 0;             // pages of a slot
   std::vector<std::int32_t> tables_;     // [slots, entries]
   std::vector<std::int32_t> tokens_, at_, rows_;

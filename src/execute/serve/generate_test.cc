@@ -274,6 +274,10 @@ TEST_F(GenerateT5, an_answer_ends_with_its_own_cache_not_the_prompts) {
   EXPECT_EQ(longer.error().message, "prompt 1: a prompt of 11 tokens for a cache of 10");
 }
 
+TEST_F(GenerateT5, has_no_drafts) {
+  EXPECT_EQ(Engine::create(*model_, *device_, {.drafts = 3}).error().kind, ErrorKind::unsupported);
+}
+
 // As transformers has it: the penalty looks at the decoder's tokens.
 TEST_F(GenerateT5, an_answer_may_repeat_the_prompt_without_a_penalty) {
   const auto engine = make_engine({.slots = 2});

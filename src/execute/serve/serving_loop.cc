@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "execute/serve/drafts.h"
 #include "ground/store/sha256.h"
 
 namespace systole {
@@ -113,10 +114,16 @@ bool ServingLoop::fill_mask(const Sequence& sequence) {
   return true;
 }
 
-Status ServingLoop::take_token(std::uint64_t id, std::int64_t slot) {
+ServingLoop::Counts ServingLoop::counts() const {
+  Counts counts = counts_;
+  counts.preemptions = scheduler_.preemptions();
+  return counts;
+}
+
+// `logits`: after the last token of the sequence.
+Status ServingLoop::take_token(std::uint64_t id, std::int64_t slot, std::span<const float> logits) {
   Sequence& sequence = sequences_.at(id);
   const SequenceRequest& request = sequence.request;
-  const std::span<const float> logits = engine_.logits(slot);
   std::span<const std::int32_t> barred;
   if (sequence.tokens < request.min_tokens) barred = request.stop;
   const auto index = static_cast<std::uint64_t>(sequence.tokens);
@@ -169,19 +176,61 @@ Status ServingLoop::compute(const ServingStep::Piece& piece) {
                                                    static_cast<std::size_t>(piece.end - piece.begin)));
 }
 
+// The tokens of the step's decode: the last of each sequence, and after it drafts of what comes next. Sequences share the
+// room for these equally; what one does not need, those after it may have.
+void ServingLoop::fill_next(ServingStep& step) {
+  next_.clear();
+  for (std::size_t i = 0; i < step.decode.size(); ++i) {
+    const ServingStep::Sequence& placed = step.decode[i];
+    const Sequence& sequence = sequences_.at(placed.id);
+    next_.push_back({placed.slot, sequence.last});
+    if (step.room == 0) continue;
+    const auto sharing = static_cast<std::int64_t>(step.decode.size() - i);
+    // A draft of the last token would be of no use: it needs no logits after it.
+    const std::int64_t most =
+        std::min((step.room + sharing - 1) / sharing, sequence.request.max_tokens - sequence.tokens - 1);
+    draft_next(sequence.all, most, drafts_);
+    scheduler_.draft(step, i, std::ssize(drafts_));
+    for (std::int64_t k = 0; k < placed.drafts; ++k)
+      next_.push_back({placed.slot, drafts_[static_cast<std::size_t>(k)]});
+  }
+}
+
+// The tokens of a sequence after a decode in which next_[row] is its last token: one, and one more for each draft that was
+// drawn.
+Status ServingLoop::take_tokens(const ServingStep::Sequence& placed, std::size_t row) {
+  if (placed.drafts == 0) return take_token(placed.id, placed.slot, engine_.logits(placed.slot));
+  const std::int64_t before = engine_.length(placed.slot) - placed.drafts;
+  counts_.drafted += placed.drafts;
+  for (std::int64_t right = 0;; ++right) {
+    const std::size_t at = row + static_cast<std::size_t>(right);
+    engine_.begin(placed.slot, before + right);  // without the drafts that are not tokens yet
+    TRY(take_token(placed.id, placed.slot, engine_.logits_after(at)));
+    const auto sequence = sequences_.find(placed.id);
+    if (sequence == sequences_.end()) return {};  // it ended
+    if (right == placed.drafts || sequence->second.last != next_[at + 1].token) {
+      scheduler_.keep(placed, right);
+      return {};
+    }
+    ++counts_.accepted;
+  }
+}
+
 Result<bool> ServingLoop::step() {
-  const ServingStep step = scheduler_.next();
+  ServingStep step = scheduler_.next();
   if (step.empty()) return false;
+  fill_next(step);
   for (const ServingStep::Table& table : step.tables) engine_.set_table(table.slot, table.pages);
   for (const ServingStep::Piece& piece : step.prefill) {
     TRY(compute(piece));
-    if (piece.last) TRY(take_token(piece.id, piece.slot));
+    if (piece.last) TRY(take_token(piece.id, piece.slot, engine_.logits(piece.slot)));
   }
-  if (step.decode.empty()) return true;
-  next_.clear();
-  for (const ServingStep::Sequence& placed : step.decode) next_.push_back({placed.slot, sequences_.at(placed.id).last});
   TRY(engine_.decode(next_));
-  for (const ServingStep::Sequence& placed : step.decode) TRY(take_token(placed.id, placed.slot));
+  std::size_t row = 0;
+  for (const ServingStep::Sequence& placed : step.decode) {
+    TRY(take_tokens(placed, row));
+    row += static_cast<std::size_t>(1 + placed.drafts);
+  }
   return true;
 }
 

@@ -2,6 +2,11 @@
 // Runs an Engine by a ServingScheduler: requests are added, step() prefills and decodes one batch and hands out each new
 // token. A sequence's tokens depend on its request alone, not on its slot or on what else is in the batch (engine.h).
 //
+// An engine with drafts computes guesses of a sequence's next tokens (drafts.h) together with its last. Each token is still
+// drawn from the logits after the one before, by the same random bits; it goes on for as long as what is drawn is what
+// was guessed. So an answer is the same as without drafts where logits have the same bits in any company, at every
+// temperature and with all that a request asks for.
+//
 //   ServingLoop loop(*engine, {.waiting = 64});
 //   TRY(loop.add({.id = 1, .prompt = tokens, .max_tokens = 100, .stop = {eos}},
 //                {.token = [](std::int32_t t) { ...; return true; }, .end = [](Generated::End why) { ... }}));
@@ -86,9 +91,11 @@ class ServingLoop {
     std::int64_t prefilled = 0;  // tokens of prompts computed
     std::int64_t cached = 0;     // tokens of prompts found in the cache
     std::int64_t preemptions = 0;
+    std::int64_t drafted = 0;   // guesses of tokens computed
+    std::int64_t accepted = 0;  // of them, those that were drawn
     bool operator==(const Counts&) const = default;
   };
-  Counts counts() const { return {counts_.prefilled, counts_.cached, scheduler_.preemptions()}; }
+  Counts counts() const;
   double pages_used() const { return scheduler_.pages_used(); }
 
  private:
@@ -103,15 +110,18 @@ class ServingLoop {
   };
   Status check_options(const SequenceRequest& request) const;
   Status compute(const ServingStep::Piece& piece);
-  Status take_token(std::uint64_t id, std::int64_t slot);
+  void fill_next(ServingStep& step);
+  Status take_tokens(const ServingStep::Sequence& placed, std::size_t row);
+  Status take_token(std::uint64_t id, std::int64_t slot, std::span<const float> logits);
   bool fill_mask(const Sequence& sequence);
   void end(std::uint64_t id, SequenceEnd why);
 
   Engine& engine_;
   ServingScheduler scheduler_;
   std::map<std::uint64_t, Sequence> sequences_;
-  std::vector<Engine::Next> next_;   // of the step
-  std::vector<std::uint64_t> mask_;  // of the token, if its sequence has a grammar
+  std::vector<Engine::Next> next_;    // of the step
+  std::vector<std::int32_t> drafts_;  // of a sequence
+  std::vector<std::uint64_t> mask_;   // of the token, if its sequence has a grammar
   Counts counts_;
 };
 

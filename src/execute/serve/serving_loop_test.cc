@@ -4,58 +4,10 @@
 
 #include <cmath>
 
-#include "execute/serve/testing/tiny_engine.h"
-#include "ground/base/philox.h"
+#include "execute/serve/testing/serving_loop_fixture.h"
 
 namespace systole {
 namespace {
-
-using Tokens = std::vector<std::int32_t>;
-
-struct Answer {
-  Tokens tokens;
-  std::optional<SequenceEnd> end;
-  std::vector<TokenLogprobs> logprobs;
-  bool operator==(const Answer&) const = default;
-};
-
-class ServingLoopTest : public testing::Test {
- protected:
-  std::unique_ptr<Engine> engine(std::int64_t slots) { return sharp_engine(*model_, *device_, {.slots = slots}); }
-  static SequenceReceiver into(Answer& answer) {
-    return {[&](std::int32_t token) {
-              answer.tokens.push_back(token);
-              return true;
-            },
-            [&](SequenceEnd end) {
-              EXPECT_FALSE(answer.end) << "once";
-              answer.end = end;
-            },
-            [&](const TokenLogprobs& logprobs) {
-              EXPECT_EQ(answer.logprobs.size(), answer.tokens.size()) << "before its token";
-              answer.logprobs.push_back(logprobs);
-            }};
-  }
-  static SequenceRequest request(std::uint64_t id, Tokens prompt) {
-    return {.id = id,
-            .prompt = std::move(prompt),
-            .sampling = {.temperature = 1.5, .seed = id},
-            .draw = id,
-            .max_tokens = 5,
-            .stop = {2}};
-  }
-  Answer alone(const SequenceRequest& request) {
-    const auto own = engine(1);
-    ServingLoop loop(*own, {});
-    Answer answer;
-    loop.add(request, into(answer)).value();
-    while (loop.step().value()) {}
-    return answer;
-  }
-
-  std::unique_ptr<const Model> model_ = make_decoder(tiny_decoder());
-  std::unique_ptr<Device> device_ = make_reference_device();
-};
 
 // Requests come and go at random; each that stays gets the tokens that it gets alone.
 TEST_F(ServingLoopTest, AnswersAreInvariant_in_any_company_and_order) {
@@ -109,19 +61,6 @@ TEST_F(ServingLoopTest, AnswersAreInvariant_in_any_company_and_order) {
     EXPECT_GT(whole, 2U);
   }
 }
-
-// The context is long enough for several pages.
-class ServingLoopPages : public ServingLoopTest {
- protected:
-  ServingLoopPages() { model_ = make_decoder(tiny_decoder(13, 80)); }
-  static Tokens text(std::int64_t length, std::uint64_t stream) {
-    Tokens tokens;
-    for (std::int64_t i = 0; i < length; ++i)
-      tokens.push_back(
-          static_cast<std::int32_t>(philox(9, philox_counter(static_cast<std::uint64_t>(i), stream))[0] % 13));
-    return tokens;
-  }
-};
 
 TEST_F(ServingLoopPages, AnswersAreInvariant_with_a_shared_beginning_and_it_is_computed_once) {
   std::vector<SequenceRequest> requests;
@@ -272,14 +211,6 @@ TEST_F(ServingLoopTest, what_cannot_be_served_is_refused_and_the_rest_goes_on) {
   while (loop.step().value()) {}
   EXPECT_EQ(answer, alone(request(1, {1})));
   EXPECT_EQ(other, alone(request(3, {1})));
-}
-
-// Tokens 3 to 12 spell 0 to 9, and two of them nothing.
-std::shared_ptr<grammar::TokenMasks> digits(const char* pattern) {
-  std::vector<std::string> spellings(13);
-  for (std::size_t token = 3; token < 13; ++token) spellings[token] = std::to_string(token - 3);
-  const auto trie = std::make_shared<const grammar::TokenTrie>(std::move(spellings));
-  return std::make_shared<grammar::TokenMasks>(grammar::Grammar::of_regex(pattern).value(), trie);
 }
 
 TEST_F(ServingLoopTest, an_answer_conforms_to_its_grammar_and_ends_with_it) {

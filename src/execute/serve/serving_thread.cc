@@ -193,8 +193,11 @@ void ServingThread::run() {
       std::unique_lock lock(mutex_);
       counts_.running = loop_.running();
       counts_.waiting = loop_.waiting() + adds_;
-      counts_.cached_tokens = loop_.counts().cached;
-      counts_.preemptions = loop_.counts().preemptions;
+      const ServingLoop::Counts counts = loop_.counts();
+      counts_.cached_tokens = counts.cached;
+      counts_.preemptions = counts.preemptions;
+      counts_.draft_tokens = counts.drafted;
+      counts_.accepted_tokens = counts.accepted;
       counts_.pages_used = loop_.pages_used();
       changed_.notify_all();
       changed_.wait(lock, [&] { return ends_ || busy || !commands_.empty(); });

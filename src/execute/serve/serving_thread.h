@@ -36,6 +36,8 @@ struct ServingCounts {
   std::int64_t ended = 0, cancelled = 0, refused = 0;
   std::int64_t cached_tokens = 0;         // of prompts, whose keys and values were there
   std::int64_t preemptions = 0;           // sequences that gave way and were computed again
+  std::int64_t draft_tokens = 0;          // guesses of tokens of answers
+  std::int64_t accepted_tokens = 0;       // of them, those that were right
   double pages_used = 0;                  // share of the cache
   std::int64_t texts = 0;                 // whose vectors were computed
   bool draining = false, failed = false;  // refuses all requests

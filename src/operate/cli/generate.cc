@@ -12,6 +12,7 @@
 #include "ground/process/signal_watch.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
+#include "operate/cli/speculate_option.h"
 #include "operate/cli/weights_option.h"
 #include "operate/run/served_model.h"
 
@@ -19,7 +20,7 @@ namespace systole::cli {
 namespace {
 
 struct GenerateCommand {
-  std::string run, prompt, backend = "cpu";
+  std::string run, prompt, speculate, backend = "cpu";
   GenerateOptions generate;
   WeightsOption weights;
 };
@@ -42,6 +43,7 @@ const char* words_of(SequenceEnd end) {
 ExitCode generate_text(const GenerateCommand& options, Context& context) {
   GenerateOptions wanted = options.generate;
   check(wanted.sampling).value();
+  const std::int64_t drafts = drafts_for(options.speculate, options.backend).value();
   const ServedModel served = find_model(options.run).value();
   const Tokenizer& tokenizer = served.tokenizer;
   const Machine machine = machine_for(served, options.backend, context.clock).value();
@@ -55,10 +57,11 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   }
   const auto length = static_cast<std::int64_t>(prompts[0].size());
   // A published model's context is longer than one prompt needs.
-  const std::unique_ptr<Engine> engine =
-      open_engine(served, machine,
-                  {.cache = served.step ? 0 : length + wanted.max_tokens, .parameter = options.weights.parameter()})
-          .value();
+  const std::unique_ptr<Engine> engine = open_engine(served, machine,
+                                                     {.cache = served.step ? 0 : length + wanted.max_tokens,
+                                                      .parameter = options.weights.parameter(),
+                                                      .drafts = drafts})
+                                             .value();
 
   const std::string prompt = tokenizer.decode(prompts[0]).value();  // special tokens decode to nothing
   wanted.stop = {tokenizer.eos()};
@@ -124,6 +127,7 @@ void add_generate(Subcommand app, Context& context) {
                   "above 1: what the prompt and the answer have becomes less likely")
       .capture_default_str();
   add_weights_option(command, options->weights);
+  add_speculate_option(command, options->speculate);
   command.add_option("--seed", sampling.seed, "of the draws; the same seed gives the same text").capture_default_str();
   add_device_options(command, options->backend, "cpu, or reference: slow").capture_default_str();
 }

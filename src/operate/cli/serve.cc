@@ -11,6 +11,7 @@
 #include "ground/process/signal_watch.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
+#include "operate/cli/speculate_option.h"
 #include "operate/cli/weights_option.h"
 #include "operate/run/served_model.h"
 
@@ -19,6 +20,7 @@ namespace {
 
 struct ServeCommand {
   std::string run, name, backend = "cpu", listen = "127.0.0.1", token_file, certificate, key, chat_template, pooling;
+  std::string speculate;
   bool unnormalized = false;
   int port = 8000;
   std::int64_t slots = 4, context = 0, cache_tokens = 0, waiting = 64;
@@ -66,6 +68,7 @@ void serve_until_stopped(HttpServer& server, ServingThread& serving, Seconds gra
 }
 
 ExitCode serve(const ServeCommand& options, Context& context) {
+  const std::int64_t drafts = drafts_for(options.speculate, options.backend).value();
   const ServedModel served = find_model(options.run).value();
   const Machine machine = machine_for(served, options.backend, context.clock).value();
   const std::vector<std::string> tokens = tokens_in(options.token_file);
@@ -89,6 +92,7 @@ ExitCode serve(const ServeCommand& options, Context& context) {
   wanted.pages = (options.cache_tokens + kPagePositions - 1) / kPagePositions;
   wanted.parameter = options.weights.parameter();
   wanted.hidden = pooling.has_value();
+  wanted.drafts = drafts;
   std::unique_ptr<Engine> engine = open_engine(served, machine, wanted).value();
   std::optional<chat::ChatPrompt> chat;
   if (!options.chat_template.empty()) {
@@ -190,6 +194,7 @@ void add_serve(Subcommand app, Context& context) {
       .check(at_least(0))
       .capture_default_str();
   add_weights_option(command, options->weights);
+  add_speculate_option(command, options->speculate);
   command.add_option("--waiting", options->waiting, "requests that wait for a slot; one more is refused with 429")
       .check(at_least(0))
       .capture_default_str();

@@ -122,6 +122,51 @@ TEST_F(ServeCommand, weights_in_int8_answer_as_generate_does_in_less_memory) {
   EXPECT_NE(wrong.err.find("--weights"), std::string::npos) << wrong.err;
 }
 
+// One answer is drawn as the model says; the other is forced to repeat itself, so that every draft is right.
+TEST_F(ServeCommand, speculation_changes_no_answer_and_is_counted) {
+  const char* const asked[] = {R"(, "max_tokens": 40)", R"(, "max_tokens": 40, "logit_bias": {"280": 100})"};
+  std::vector<std::string> expected;
+  {
+    Server server(*systole_);
+    for (const char* more : asked) expected.push_back(text_at(json_of(server.complete(more))));
+    EXPECT_EQ(server.metric("vllm:spec_decode_num_draft_tokens_total"), "0");
+    EXPECT_TRUE(server.stop().ok()) << server.err();
+  }
+  Server server(*systole_, {"--speculate", "ngram:3"});
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(text_at(json_of(server.complete(asked[i]))), expected[i]) << i;
+  // Counted when the step has ended, which may be after its answer was sent.
+  const auto accepted = [&] { return std::stoi(server.metric("vllm:spec_decode_num_accepted_tokens_total")); };
+  for (int i = 0; i < 200 && accepted() < 25; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_GE(accepted(), 25);
+  EXPECT_GE(std::stoi(server.metric("vllm:spec_decode_num_draft_tokens_total")), accepted());
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+}
+
+TEST_F(ServeCommand, speculation_generates_the_same_text_and_is_refused_by_name) {
+  const auto run = [](const char* command, std::vector<std::string> more) {
+    more.insert(more.begin(), {command, "tiny-1"});
+    return systole_->run(more);
+  };
+  const std::vector<std::string> text{"--backend", "reference", "--prompt", "word", "--tokens", "30", "--seed", "5"};
+  std::vector<std::string> speculating = text;
+  speculating.insert(speculating.end(), {"--speculate", "ngram"});
+  const Captured plain = run("generate", text), drafted = run("generate", speculating);
+  EXPECT_EQ(plain.exit.code, 0) << plain.err;
+  EXPECT_EQ(drafted.exit.code, 0) << drafted.err;
+  EXPECT_EQ(drafted.out, plain.out);
+  for (const char* wrong : {"ngram:0", "ngram:", "ngram:32", "ngram:3x", "model"}) {
+    const Captured got = run("serve", {"--backend", "reference", "--speculate", wrong});
+    EXPECT_EQ(got.exit.code, 2) << wrong;
+    EXPECT_NE(got.err.find(fmt::format("'{}' is neither ngram nor ngram:K", wrong)), std::string::npos) << got.err;
+    EXPECT_NE(got.err.find("hint: --speculate ngram:7"), std::string::npos) << got.err;
+  }
+  for (const char* command : {"serve", "generate"}) {
+    const Captured got = run(command, {"--device", "xla-cpu", "--speculate", "ngram"});
+    EXPECT_EQ(got.exit.code, 3) << command;
+    EXPECT_NE(got.err.find("--speculate: on xla-cpu the bits of an answer"), std::string::npos) << got.err;
+  }
+}
+
 TEST_F(ServeCommand, completes_as_generate_does_whole_and_as_a_stream) {
   const Captured generated = systole_->run({"generate", "tiny-1", "--backend", "reference", "--prompt", "word",
                                             "--temperature", "0", "--tokens", "12", "--json"});
