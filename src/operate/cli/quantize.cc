@@ -39,8 +39,9 @@ ExitCode quantize(const QuantizeCommand& options, Context& context) {
                               {"error_percent", made.percent},
                               {"limit_percent", wanted.limit}}));
   if (made.written) return ExitCode::done;
-  context.out.error(error(ErrorKind::does_not_fit, "int8 changes bits per byte by {:.2f}%, the limit is {}%: nothing was written",
-                          made.percent, wanted.limit)
+  context.out.error(error(ErrorKind::does_not_fit,
+                          "int8 changes bits per byte by {:.2f}%, the limit is {}%: nothing was written", made.percent,
+                          wanted.limit)
                         .hinted(fmt::format("--limit {:.1f} takes it all the same; --text with a text such as it will "
                                             "read measures it better",
                                             std::ceil(made.percent * 10) / 10)));
@@ -51,18 +52,20 @@ ExitCode quantize(const QuantizeCommand& options, Context& context) {
 
 void add_quantize(Subcommand app, Context& context) {
   auto options = std::make_shared<QuantizeCommand>();
-  Subcommand command = add_command(app, "quantize", "a model's matrices in int8, as a folder that loads at once", options,
-                                   context, quantize);
+  Subcommand command = add_command(app, "quantize", "a model's matrices in int8, as a folder that loads at once",
+                                   options, context, quantize);
   command.add_option("model", options->model, "the folder of a Hugging Face model that writes text, or a GGUF file")
       .required();
-  command.add_option("--out", options->quantize.out, "the folder to make, which serve, generate and embed take as a model")
+  command
+      .add_option("--out", options->quantize.out, "the folder to make, which serve, generate and embed take as a model")
       .required();
   command.add_option("--weights", options->weights, "int8: a scale for each output of a matrix")
       .check(one_of({"int8"}))
       .capture_default_str();
-  command.add_option("--text", options->text,
-                     "a file with a text that the model was not trained on, whose beginning measures the error; without: "
-                     "a short one of prose");
+  command.add_option(
+      "--text", options->text,
+      "a file with a text that the model was not trained on, whose beginning measures the error; without: "
+      "a short one of prose");
   command
       .add_option("--limit", options->quantize.limit,
                   "most percent by which int8 may change bits per byte; if it is more, nothing is written")

@@ -9,16 +9,16 @@
 namespace systole {
 
 struct QuantizeOptions {
-  std::string out;    // the folder to make
-  std::string text;   // held out; of a long one the beginning is predicted
-  double limit = 1;   // most change of bits per byte, in percent
+  std::string out;   // the folder to make
+  std::string text;  // held out; of a long one the beginning is predicted
+  double limit = 1;  // most change of bits per byte, in percent
 };
 
 struct QuantizedModel {
-  TextBits stored, int8;   // of the text, with weights as stored and in int8
-  double percent = 0;      // how far bits per byte are apart, of the stored one's
-  bool written = false;    // false: percent is above the limit, and no folder was made
-  Bytes bytes;             // of the packed weights
+  TextBits stored, int8;  // of the text, with weights as stored and in int8
+  double percent = 0;     // how far bits per byte are apart, of the stored one's
+  bool written = false;   // false: percent is above the limit, and no folder was made
+  Bytes bytes;            // of the packed weights
 };
 
 // The weights are those of load_int8, to the bit. The folder is whole or absent, unless the process is killed: then

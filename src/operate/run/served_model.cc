@@ -81,15 +81,8 @@ Result<ServedModel> model_of_weights(const std::string& path, const ModelSpec& s
         .hinted("put the tokenizer there that the model was trained with");
   }
   std::vector<std::int32_t> before(tokenizer.before().begin(), tokenizer.before().end());
-  return ServedModel{make_model(spec),
-                     spec,
-                     {},
-                     parameter,
-                     std::move(tokenizer),
-                     std::move(before),
-                     std::nullopt,
-                     path,
-                     std::move(load)};
+  return ServedModel{make_model(spec),  spec,         {},   parameter,      std::move(tokenizer),
+                     std::move(before), std::nullopt, path, std::move(load)};
 }
 
 Result<ServedModel> model_of_weights(const std::string& path, const ModelSpec& spec,
@@ -118,9 +111,8 @@ Result<ServedModel> model_of_folder(const std::string& path) {
 Result<ServedModel> model_of_packed(const std::string& path) {
   const auto packed = std::make_shared<PackedFolder>(TRY(open_packed_folder(path)));
   const Workload workload = TRY(workload_around(path));
-  ServedModel served =
-      TRY(model_of_weights(path, workload.model, TRY(tokenizer_of(*packed, workload.model)), DType::i8,
-                           [packed](Executor& executor) { return load_packed(executor, *packed); }));
+  ServedModel served = TRY(model_of_weights(path, workload.model, TRY(tokenizer_of(*packed, workload.model)), DType::i8,
+                                            [packed](Executor& executor) { return load_packed(executor, *packed); }));
   served.resources = workload.resources;
   return with_files(std::move(served), *packed->folder.store, path);
 }
