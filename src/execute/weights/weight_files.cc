@@ -83,6 +83,11 @@ Result<WeightFiles> WeightFiles::open(Store& store, const std::string& folder) {
     TRY(weights.add(store, folder, kWhole));
     return weights;
   }
+  if (TRY(store.exists(in_folder(folder, kPackedWeights)))) {
+    return error(ErrorKind::unsupported, "these weights are packed in int8: they are served, and nothing else")
+        .at({in_folder(folder, kPackedWeights)})
+        .hinted("name the folder or the GGUF file that they were made of");
+  }
   if (!TRY(store.exists(index_path))) {
     return error(ErrorKind::not_found, "there are no weights: neither {} nor {}", kWhole, kIndex)
         .at({folder})

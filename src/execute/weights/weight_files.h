@@ -18,6 +18,9 @@
 
 namespace systole {
 
+// The weights of a packed folder (packed_folder.h), which no WeightFiles reads.
+inline constexpr const char* kPackedWeights = "packed.safetensors";
+
 struct WeightTensor {
   DType dtype = DType::f32;
   Shape shape;

@@ -190,7 +190,9 @@ void add_embed(Subcommand app, Context& context) {
   Subcommand command = add_command(app, "embed", "the vector of each line of a text", options, context, embed);
   command
       .add_option("model", options->model,
-                  "the folder of a Hugging Face model (bert, or one that writes text), a GGUF file, or RUN or RUN@STEP")
+                  "the folder of a Hugging Face model (bert, or one that writes text) or of `systole quantize`, a GGUF "
+                  "file, or "
+                  "RUN or RUN@STEP")
       .required();
   command.add_option("--in", options->in, "a file with a text a line; - is standard input").capture_default_str();
   command.add_option("--out", options->out, "the file to write: a line of JSON for each text, in their order")

@@ -45,6 +45,7 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   check(wanted.sampling).value();
   const std::int64_t drafts = drafts_for(options.speculate, options.backend).value();
   const ServedModel served = find_model(options.run).value();
+  const WeightsOption weights = options.weights.of(served);
   const Tokenizer& tokenizer = served.tokenizer;
   const Machine machine = machine_for(served, options.backend, context.clock).value();
   const bool encoded = served.encodes();
@@ -57,11 +58,11 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   }
   const auto length = static_cast<std::int64_t>(prompts[0].size());
   // A published model's context is longer than one prompt needs.
-  const std::unique_ptr<Engine> engine = open_engine(served, machine,
-                                                     {.cache = served.step ? 0 : length + wanted.max_tokens,
-                                                      .parameter = options.weights.parameter(),
-                                                      .drafts = drafts})
-                                             .value();
+  const std::unique_ptr<Engine> engine =
+      open_engine(
+          served, machine,
+          {.cache = served.step ? 0 : length + wanted.max_tokens, .parameter = weights.parameter(), .drafts = drafts})
+          .value();
 
   const std::string prompt = tokenizer.decode(prompts[0]).value();  // special tokens decode to nothing
   wanted.stop = {tokenizer.eos()};
@@ -83,7 +84,7 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   context.out.stream("\n");
   context.out.notice(fmt::format("{} in {}, from {}; ended {}{}", counted(count, "token"), to_string(took),
                                  served.step ? fmt::format("step {} of {}", *served.step, served.name) : served.name,
-                                 words_of(made[0].end), options.weights.note(engine->program())));
+                                 words_of(made[0].end), weights.note(engine->program())));
   context.out.json(Node::map({{"prompt", prompt},
                               {"prompt_tokens", length},
                               {"text", tokenizer.decode(made[0].tokens).value()},
@@ -92,7 +93,7 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
                               {"from", served.name},
                               {"step", served.step ? Node(*served.step) : Node()},
                               {"end", name_of(made[0].end)},
-                              {"weights", options.weights.kind}}));
+                              {"weights", weights.kind}}));
   return made[0].end == SequenceEnd::asked ? ExitCode::interrupted : ExitCode::done;
 }
 
@@ -104,8 +105,8 @@ void add_generate(Subcommand app, Context& context) {
       add_command(app, "generate", "text out of a run's newest checkpoint", options, context, generate_text);
   SamplingOptions& sampling = options->generate.sampling;
   command.add_option("run", options->run,
-                     "RUN or RUN@STEP: a run's folder, name or number; or the folder of a Hugging Face model, or a "
-                     "GGUF file; without: the newest");
+                     "RUN or RUN@STEP: a run's folder, name or number; the folder of a Hugging Face model or of "
+                     "`systole quantize`, or a GGUF file; without: the newest");
   command.add_option("--prompt", options->prompt, "text to go on from, or for a t5 to answer; - is standard input");
   command.add_option("--tokens", options->generate.max_tokens, "new tokens, at most")
       .check(at_least(1))

@@ -90,7 +90,8 @@ ExitCode serve(const ServeCommand& options, Context& context) {
              .hinted(fmt::format("--cache-tokens {} or more, or --context {}", wanted.cache, options.cache_tokens)));
   }
   wanted.pages = (options.cache_tokens + kPagePositions - 1) / kPagePositions;
-  wanted.parameter = options.weights.parameter();
+  const WeightsOption weights = options.weights.of(served);
+  wanted.parameter = weights.parameter();
   wanted.hidden = pooling.has_value();
   wanted.drafts = drafts;
   std::unique_ptr<Engine> engine = open_engine(served, machine, wanted).value();
@@ -120,7 +121,7 @@ ExitCode serve(const ServeCommand& options, Context& context) {
                       engine->generates()};
   const MemoryByOwner memory = memory_by_owner(engine->program());
   const Bytes cache = memory[Residence::cache];
-  const std::string weights = options.weights.note(engine->program());
+  const std::string weights_note = weights.note(engine->program());
   raise_open_files();
   ServingThread serving(std::move(engine), options.waiting);
   const std::unique_ptr<HttpServer> server = HttpServer::start({.bind = {options.listen, options.port},
@@ -139,14 +140,14 @@ ExitCode serve(const ServeCommand& options, Context& context) {
                                : fmt::format("vectors of {} numbers ({}{})", api.vectors->size,
                                              name_of(pooling->pooling), pooling->normalize ? ", normalized" : "");
   context.out.stream(fmt::format("{} at {}: {}{}{}{}\n", api.model, url, api.generates ? texts : "",
-                                 api.generates && api.vectors ? "; " : "", made, weights));
+                                 api.generates && api.vectors ? "; " : "", made, weights_note));
   context.out.json(Node::map({{"model", api.model},
                               {"url", url},
                               {"dimensions", api.vectors ? Node(api.vectors->size) : Node()},
                               {"slots", options.slots},
                               {"context", api.context},
                               {"cache_bytes", cache.count()},
-                              {"weights", options.weights.kind},
+                              {"weights", weights.kind},
                               {"weights_bytes", memory[Residence::parameter].count()}}));
   serve_until_stopped(*server, serving, Seconds(options.grace_s), context.clock);
   if (const std::optional<Error> failure = serving.failure()) fail(*failure);
@@ -165,8 +166,8 @@ void add_serve(Subcommand app, Context& context) {
   Subcommand command =
       add_command(app, "serve", "a run's model over HTTP, as OpenAI's interface has it", options, context, serve);
   command.add_option("run", options->run,
-                     "RUN or RUN@STEP: a run's folder, name or number; or the folder of a Hugging Face model, or a "
-                     "GGUF file; without: the newest");
+                     "RUN or RUN@STEP: a run's folder, name or number; the folder of a Hugging Face model or of "
+                     "`systole quantize`, or a GGUF file; without: the newest");
   command.add_option("--port", options->port, "0: any free port").capture_default_str();
   command
       .add_option("--listen", options->listen, "address to listen on; one that other machines reach needs --token-file")

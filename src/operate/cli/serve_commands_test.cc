@@ -167,6 +167,22 @@ TEST_F(ServeCommand, speculation_generates_the_same_text_and_is_refused_by_name)
   }
 }
 
+TEST_F(ServeCommand, a_packed_folder_answers_as_its_source_in_int8) {
+  const std::string model = SYSTOLE_SOURCE_DIR "/src/execute/weights/golden/gpt2";
+  const Captured made =
+      systole_->run({"quantize", model, "--out", "packed", "--limit", "50", "--backend", "reference"});
+  ASSERT_EQ(made.exit.code, 0) << made.err;
+  const auto answer = [&](const std::string& served, std::vector<std::string> more) {
+    more.insert(more.end(), {"--name", "tiny-1"});
+    Server server(*systole_, more, served);
+    const HttpReply reply = server.complete(R"(, "max_tokens": 12, "min_tokens": 12, "logprobs": 2)");
+    EXPECT_TRUE(server.stop().ok()) << server.err();
+    EXPECT_NE(text_of(systole_->folder() / "serve.out").find("; weights in int8: "), std::string::npos);
+    return to_json(*json_of(reply).find("choices"));
+  };
+  EXPECT_EQ(answer("packed", {}), answer(model, {"--weights", "int8"}));
+}
+
 TEST_F(ServeCommand, completes_as_generate_does_whole_and_as_a_stream) {
   const Captured generated = systole_->run({"generate", "tiny-1", "--backend", "reference", "--prompt", "word",
                                             "--temperature", "0", "--tokens", "12", "--json"});

@@ -5,12 +5,15 @@
 
 #include "describe/program/program.h"
 #include "operate/cli/options.h"
+#include "operate/run/served_model.h"
 
 namespace systole::cli {
 
 struct WeightsOption {
   std::string kind = "stored";
 
+  // What is in memory: a packed folder's are in int8 as stored.
+  WeightsOption of(const ServedModel& served) const { return {served.parameter == DType::i8 ? "int8" : kind}; }
   // Of EngineOptions. For "stored" the model's own type replaces it.
   DType parameter() const { return kind == "int8" ? DType::i8 : DType::f32; }
   // "; weights in int8: 12 MB", planned; "" for stored ones.

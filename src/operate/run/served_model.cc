@@ -7,6 +7,7 @@
 #include "execute/train/state.h"
 #include "execute/weights/bert_folder.h"
 #include "execute/weights/hf_folder.h"
+#include "execute/weights/packed_folder.h"
 #include "execute/weights/pooling_files.h"
 #include "ground/base/counted.h"
 #include "ground/base/errors.h"
@@ -72,25 +73,32 @@ Result<std::vector<std::int32_t>> ends_of(Store& store, const std::string& folde
   return ends;
 }
 
-// What the folder of any published model has.
-Result<ServedModel> model_of_weights(const std::string& path, const ModelSpec& spec,
-                                     const std::shared_ptr<HfFolder>& folder) {
-  Tokenizer tokenizer = TRY(systole::tokenizer_of(*folder, spec));
+// What any published model has.
+Result<ServedModel> model_of_weights(const std::string& path, const ModelSpec& spec, Tokenizer tokenizer,
+                                     DType parameter, LoadSome load) {
   if (tokenizer.vocabulary() > spec.vocabulary()) {
     return error(ErrorKind::invalid, "the tokenizer in '{}' has {}, its model {}", path,
                  counted(tokenizer.vocabulary(), "token"), spec.vocabulary())
         .hinted("put the tokenizer there that the model was trained with");
   }
   std::vector<std::int32_t> before(tokenizer.before().begin(), tokenizer.before().end());
-  return ServedModel{make_model(spec),
-                     spec,
-                     {},
-                     DType::f32,
-                     std::move(tokenizer),
-                     std::move(before),
-                     std::nullopt,
-                     path,
-                     [folder](Executor& executor) { return load_weights(executor, *folder, 0, true); }};
+  return ServedModel{make_model(spec),  spec,         {},   parameter,      std::move(tokenizer),
+                     std::move(before), std::nullopt, path, std::move(load)};
+}
+
+Result<ServedModel> model_of_weights(const std::string& path, const ModelSpec& spec,
+                                     const std::shared_ptr<HfFolder>& folder) {
+  return model_of_weights(path, spec, TRY(tokenizer_of(*folder, spec)), DType::f32,
+                          [folder](Executor& executor) { return load_weights(executor, *folder, 0, true); });
+}
+
+// What the other files of the folder say.
+Result<ServedModel> with_files(ServedModel served, Store& store, const std::string& path) {
+  served.chat_template = TRY(chat_template_of(store, path));
+  served.ends = TRY(ends_of(store, path, served.tokenizer));
+  // Of those that cannot be followed a server says so only if vectors are asked of it: text needs none of this.
+  if (const auto pooling = pooling_of(store); pooling.ok()) served.pooling = *pooling;
+  return served;
 }
 
 Result<ServedModel> model_of_folder(const std::string& path) {
@@ -98,11 +106,16 @@ Result<ServedModel> model_of_folder(const std::string& path) {
   const auto folder = std::make_shared<HfFolder>(TRY(open_hf_folder(path, workload.model)));
   ServedModel served = TRY(model_of_weights(path, workload.model, folder));
   served.resources = workload.resources;
-  served.chat_template = TRY(chat_template_of(*folder->store, path));
-  served.ends = TRY(ends_of(*folder->store, path, served.tokenizer));
-  // Of those that cannot be followed a server says so only if vectors are asked of it: text needs none of this.
-  if (const auto pooling = pooling_of(*folder->store); pooling.ok()) served.pooling = *pooling;
-  return served;
+  return with_files(std::move(served), *folder->store, path);
+}
+
+Result<ServedModel> model_of_packed(const std::string& path) {
+  const auto packed = std::make_shared<PackedFolder>(TRY(open_packed_folder(path)));
+  const Workload workload = TRY(workload_around(path));
+  ServedModel served = TRY(model_of_weights(path, workload.model, TRY(tokenizer_of(*packed, workload.model)), DType::i8,
+                                            [packed](Executor& executor) { return load_packed(executor, *packed); }));
+  served.resources = workload.resources;
+  return with_files(std::move(served), *packed->folder.store, path);
 }
 
 // Only vectors of texts are made of it.
@@ -184,16 +197,17 @@ Result<PoolingSpec> pooling_needed(const ServedModel& model, const std::string& 
 }
 
 Result<ServedModel> find_model(const std::string& asked) {
+  if (is_packed_folder(asked)) return model_of_packed(asked);
   if (is_bert_folder(asked)) return model_of_bert(asked);
   return is_gguf(asked) || is_hf_folder(asked) ? model_of_folder(asked) : model_of_run(asked);
 }
 
 Result<std::unique_ptr<Engine>> open_engine(const ServedModel& model, const Machine& machine, EngineOptions options) {
-  const bool int8 = options.parameter == DType::i8;
-  if (!int8) options.parameter = model.parameter;
+  const bool quantizes = options.parameter == DType::i8 && model.parameter != DType::i8;
+  if (!quantizes) options.parameter = model.parameter;
   options.cache = std::min(model.spec.context(), options.cache);
   std::unique_ptr<Engine> engine = TRY(Engine::create(*model.model, *machine.device, options));
-  if (int8) {
+  if (quantizes) {
     const std::unique_ptr<Device> host = make_reference_device();
     TRY(load_int8(*engine, *model.model, model.parameter, model.load, *host));
   } else {

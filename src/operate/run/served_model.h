@@ -1,6 +1,6 @@
 #pragma once
-// A model to serve: from a run's checkpoint, or from a Hugging Face model folder or a GGUF file, with its
-// tokenizer.
+// A model to serve: from a run's checkpoint, or from a Hugging Face model folder, a GGUF file or a packed folder, with
+// its tokenizer.
 
 #include <cstdint>
 #include <functional>
@@ -24,7 +24,7 @@ struct ServedModel {
   std::unique_ptr<const Model> model;
   ModelSpec spec;
   ResourcesSpec resources;
-  DType parameter = DType::f32;
+  DType parameter = DType::f32;  // i8: of a packed folder
   Tokenizer tokenizer;
   std::vector<std::int32_t> before;               // tokens at the start of each text
   std::optional<std::int64_t> step;               // of the checkpoint; nothing: a published model
@@ -53,12 +53,12 @@ Result<std::optional<PoolingSpec>> pooling_for(const ServedModel& model, const s
 // The same where vectors are to be made. Errors also: invalid: neither says how; unsupported: such a model has none.
 Result<PoolingSpec> pooling_needed(const ServedModel& model, const std::string& asked, bool normalize);
 
-// `asked`: "RUN" or "RUN@STEP", or the folder of a Hugging Face model, or a GGUF file. Errors: as find_checkpoints,
-// open_hf_folder and kept_tokenizer; invalid: the tokenizer does not belong to the model.
+// `asked`: "RUN" or "RUN@STEP", or the folder of a Hugging Face model, a packed folder, or a GGUF file. Errors: as
+// find_checkpoints, open_hf_folder, open_packed_folder and kept_tokenizer; invalid: the tokenizer does not belong to the model.
 Result<ServedModel> find_model(const std::string& asked);
 
 // An engine with the parameters loaded. `options.parameter` i8: weights in int8 (execute/serve/int8_loader.h); else it
-// is set here, to the model's. A longer cache than the model's context is cut to it. Errors: those of the engine and of
+// is set here, to the model's, which of a packed folder is i8 in any case. A longer cache than the model's context is cut to it. Errors: those of the engine and of
 // reading the parameters.
 Result<std::unique_ptr<Engine>> open_engine(const ServedModel& model, const Machine& machine, EngineOptions options);
 
