@@ -37,6 +37,16 @@ std::optional<ArtifactState> difference(const Hashes& then, const Hashes& now) {
   return std::nullopt;
 }
 
+// A key that is not there says nothing of the checkpoint. Errors: as checkpoint::read_keys.
+Status check_keys(const RegisteredModel& model) {
+  if (!model.step) return {};
+  const Result<RunPlace> run = open_run(model.path);
+  if (!run.ok()) return {};
+  const Result<Workload> workload = workload_of(*run);
+  if (workload.ok()) TRY(keys_of(workload->checkpoint));
+  return {};
+}
+
 Result<ArtifactState> state_by(const Error& unreadable) {
   if (checkpoint::is_refused(unreadable)) return unreadable;
   if (unreadable.kind == ErrorKind::not_found) return ArtifactState{Kind::gone, unreadable.message};
@@ -82,7 +92,10 @@ const char* name_of(Kind kind) {
 
 Result<ArtifactState> artifact_state(const RegisteredModel& model, checkpoint::Verify verify) {
   const Result<Hashes> now = hashes_of(model);
-  if (!now.ok()) return state_by(now.error());
+  if (!now.ok()) {
+    TRY(check_keys(model));
+    return state_by(now.error());
+  }
   if (std::optional<ArtifactState> other = difference(model.sha256, *now)) return *std::move(other);
   if (!model.step || verify != checkpoint::Verify::contents) return ArtifactState{};
   const Result<checkpoint::Checkpoint> whole = open_checkpoint(TRY(find_checkpoints(argument_of(model))));
