@@ -5,7 +5,7 @@
 namespace systole {
 namespace {
 
-constexpr std::array<std::string_view, 24> kNames{
+constexpr std::array<std::string_view, 25> kNames{
     "",
     "missing_key",
     "unknown_key",
@@ -30,8 +30,9 @@ constexpr std::array<std::string_view, 24> kNames{
     "price_unknown",
     "model_not_found",
     "context_length_exceeded",
+    "requirement_not_met",
 };
-static_assert(kNames.size() == static_cast<std::size_t>(ErrorCode::context_length_exceeded) + 1);
+static_assert(kNames.size() == static_cast<std::size_t>(ErrorCode::requirement_not_met) + 1);
 
 }  // namespace
 

@@ -34,6 +34,7 @@ enum class ErrorCode : std::uint8_t {
   price_unknown,            // the hourly price of a machine is unknown
   model_not_found,          // a server does not have the model that a request names; the name is OpenAI's
   context_length_exceeded,  // a text has more tokens than the model takes; the name is OpenAI's
+  requirement_not_met,      // a metric of a model is not as a gate requires
 };
 
 // "missing_key"; "" for none.

@@ -10,6 +10,7 @@ constexpr int kExitMissing = 3;        // this machine or build lacks something
 constexpr int kExitSaved = 75;         // stopped with a state saved: run again to continue (EX_TEMPFAIL)
 constexpr int kExitNotSaved = 76;      // stopped without a saved state
 constexpr int kExitOverBudget = 77;    // stopped by its budget: if restarted it would stop at once
+constexpr int kExitGate = 78;          // a metric is not as required
 constexpr int kExitInterrupted = 130;  // 128 + SIGINT
 
 }  // namespace systole

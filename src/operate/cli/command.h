@@ -92,6 +92,7 @@ void add_explain(Subcommand app, Context& context);
 void add_show(Subcommand app, Context& context);
 void add_data(Subcommand app, Context& context);
 void add_ckpt(Subcommand app, Context& context);
+void add_models(Subcommand app, Context& context);
 void add_catalog(Subcommand app, Context& context);
 void add_help(Subcommand app, Context& context);
 void add_reference(Subcommand app, Context& context);

@@ -3,17 +3,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "execute/serve/openai_embeddings.h"
 #include "execute/serve/text_vectors.h"
 #include "ground/base/counted.h"
 #include "ground/base/text_file.h"
 #include "ground/process/signal_watch.h"
-#include "ground/store/store.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
-#include "operate/run/served_model.h"
+#include "operate/cli/model_argument.h"
+#include "operate/cli/whole_file.h"
 
 namespace systole::cli {
 namespace {
@@ -37,40 +36,6 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   }
   return lines;
 }
-
-// A file that has its name once it is whole.
-class WholeFile {
- public:
-  explicit WholeFile(const std::string& path) {
-    const std::filesystem::path at(path);
-    name_ = at.filename().string();
-    if (name_.empty()) fail(error(ErrorKind::invalid, "'{}' names no file", path).hinted("--out vectors.jsonl"));
-    std::error_code code;
-    if (const auto there = std::filesystem::status(at, code); exists(there) && !is_regular_file(there))
-      fail(error(ErrorKind::invalid, "'{}' is there, and no file to replace", path).hinted("--out vectors.jsonl"));
-    store_ = open_posix_store(at.has_parent_path() ? at.parent_path().string() : ".").value();
-    file_ = store_->create(name_ + ".part").value();
-  }
-  ~WholeFile() {
-    if (file_ != nullptr) (void)store_->remove(name_ + ".part");
-  }
-  WholeFile(const WholeFile&) = delete;
-  WholeFile& operator=(const WholeFile&) = delete;
-
-  void append(const std::string& text) { file_->append(std::as_bytes(std::span(text))).value(); }
-  void finish() {
-    file_->sync().value();
-    file_->close().value();
-    store_->rename(name_ + ".part", name_).value();
-    store_->sync_dir("").value();
-    file_.reset();
-  }
-
- private:
-  std::string name_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<WritableFile> file_;  // null once it is whole
-};
 
 class Embedding {
  public:
@@ -134,7 +99,7 @@ class Embedding {
 };
 
 ExitCode embed(const EmbedCommand& options, Context& context) {
-  const ServedModel served = find_model(options.model).value();
+  const ServedModel served = find_model_argument(options.model, context);
   const PoolingSpec pooling = pooling_needed(served, options.pooling, !options.unnormalized).value();
   const std::int64_t size = served.model->hidden_size();
   if (options.dimensions > size) {
@@ -148,7 +113,7 @@ ExitCode embed(const EmbedCommand& options, Context& context) {
   const std::unique_ptr<Engine> engine =
       open_engine(served, machine, {.cache = served.context_for(options.context), .hidden = true, .generates = false})
           .value();
-  WholeFile out(options.out);
+  WholeFile out(options.out, "--out vectors.jsonl");
   Embedding embedding(options, served, pooling, *engine);
   const SignalWatch watch;
   const Seconds began = context.clock.now();
@@ -191,8 +156,7 @@ void add_embed(Subcommand app, Context& context) {
   command
       .add_option("model", options->model,
                   "the folder of a Hugging Face model (bert, or one that writes text) or of `systole quantize`, a GGUF "
-                  "file, or "
-                  "RUN or RUN@STEP")
+                  "file, RUN or RUN@STEP, or models:NAME, models:NAME:VERSION or models:NAME@STAGE")
       .required();
   command.add_option("--in", options->in, "a file with a text a line; - is standard input").capture_default_str();
   command.add_option("--out", options->out, "the file to write: a line of JSON for each text, in their order")

@@ -16,6 +16,7 @@ constexpr ExitCodeText kCodes[] = {
      "stopped by a signal before the state could be saved: `systole resume` goes on from the checkpoint before"},
     {ExitCode::over_budget, "stopped, budget used",
      "stopped at its budget: `systole resume RUN --set objective.budget=DOLLARS` goes on with more"},
+    {ExitCode::gate, "gate", "a metric is not as --require asks; nothing was changed"},
     {ExitCode::interrupted, "interrupted", "interrupted (Ctrl-C); what was saved before is still there"},
 };
 

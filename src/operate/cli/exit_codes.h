@@ -17,6 +17,7 @@ enum class ExitCode : int {
   saved = kExitSaved,
   not_saved = kExitNotSaved,
   over_budget = kExitOverBudget,
+  gate = kExitGate,
   interrupted = kExitInterrupted,
 };
 

@@ -1,9 +1,12 @@
 // `systole generate [RUN]`: generates text from a run's newest checkpoint, or from a Hugging Face model or a GGUF file.
-// The text streams to stdout: the prompt and its continuation, or only the answer of an encoder-decoder model.
+// The text streams to stdout, or goes to the file of --out: the prompt and its continuation, or only the answer of an
+// encoder-decoder model.
 
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 
 #include "execute/data/tokenizer.h"
 #include "execute/serve/generate.h"
@@ -12,15 +15,16 @@
 #include "ground/process/signal_watch.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
+#include "operate/cli/model_argument.h"
 #include "operate/cli/speculate_option.h"
 #include "operate/cli/weights_option.h"
-#include "operate/run/served_model.h"
+#include "operate/cli/whole_file.h"
 
 namespace systole::cli {
 namespace {
 
 struct GenerateCommand {
-  std::string run, prompt, speculate, backend = "cpu";
+  std::string run, prompt, out, speculate, backend = "cpu";
   GenerateOptions generate;
   WeightsOption weights;
 };
@@ -40,61 +44,105 @@ const char* words_of(SequenceEnd end) {
   return "";
 }
 
+struct Answer {
+  Generated made;
+  std::string prompt;
+  std::int64_t prompt_tokens = 0;
+  Seconds load{}, generation{};
+  std::optional<Seconds> first;  // of the first token; nothing: there is none
+};
+
+// Generates, and hands each piece of the text to `put`.
+void make_answer(const ServedModel& served, Engine& engine, GenerateOptions wanted, Clock& clock,
+                 const std::vector<std::vector<std::int32_t>>& prompts, Answer& result,
+                 const std::function<void(std::string_view)>& put) {
+  const Tokenizer& tokenizer = served.tokenizer;
+  const bool encoded = served.encodes();
+  result.prompt = tokenizer.decode(prompts[0]).value();  // special tokens decode to nothing
+  result.prompt_tokens = static_cast<std::int64_t>(prompts[0].size());
+  wanted.stop = {tokenizer.eos()};
+  wanted.sampling.never = served.never_drawn(engine.vocabulary());
+  const SignalWatch watch;
+  if (!encoded) put(result.prompt);
+  const Seconds began = clock.now();
+  bool blank = encoded && tokenizer.begins_with_space();  // so far: leading spaces of an answer are skipped
+  const auto take = [&](std::size_t, std::int32_t token) {
+    if (!result.first) result.first = clock.now() - began;
+    std::string_view bytes = tokenizer.bytes_of(token);
+    if (blank) bytes.remove_prefix(std::min(bytes.find_first_not_of(' '), bytes.size()));
+    blank = blank && bytes.empty();
+    put(bytes);
+    return !watch.stop_requested();
+  };
+  result.made = std::move(generate(engine, prompts, wanted, take).value()[0]);
+  result.generation = clock.now() - began;
+  put("\n");
+}
+
+// `written`: the file that has the text now; empty: none.
+void report(const WeightsOption& weights, const ServedModel& served, const Program& program, const Answer& answer,
+            const std::string& written, Context& context) {
+  const auto count = static_cast<std::int64_t>(answer.made.tokens.size());
+  context.out.notice(fmt::format("on {}: loaded in {}{}{}", program.target.name, to_string(answer.load),
+                                 answer.first ? ", first token after " + to_string(*answer.first) : "",
+                                 written.empty() ? "" : "; text in " + written));
+  context.out.notice(fmt::format("{} in {}, from {}; ended {}{}", counted(count, "token"), to_string(answer.generation),
+                                 served.step ? fmt::format("step {} of {}", *served.step, served.name) : served.name,
+                                 words_of(answer.made.end), weights.note(program)));
+  context.out.json(Node::map({{"prompt", answer.prompt},
+                              {"prompt_tokens", answer.prompt_tokens},
+                              {"text", served.tokenizer.decode(answer.made.tokens).value()},
+                              {"tokens", count},
+                              {"seconds_s", answer.generation.count()},
+                              {"load_s", answer.load.count()},
+                              {"first_token_s", answer.first ? Node(answer.first->count()) : Node()},
+                              {"device", program.target.name},
+                              {"from", served.name},
+                              {"step", served.step ? Node(*served.step) : Node()},
+                              {"out", written.empty() ? Node() : Node(written)},
+                              {"end", name_of(answer.made.end)},
+                              {"weights", weights.kind}}));
+}
+
 ExitCode generate_text(const GenerateCommand& options, Context& context) {
-  GenerateOptions wanted = options.generate;
-  check(wanted.sampling).value();
+  check(options.generate.sampling).value();
+  if (!options.out.empty()) check_writable(options.out).value();
   const std::int64_t drafts = drafts_for(options.speculate, options.backend).value();
-  const ServedModel served = find_model(options.run).value();
+  Seconds began = context.clock.now();
+  const ServedModel served = find_model_argument(options.run, context);
   const WeightsOption weights = options.weights.of(served);
   const Tokenizer& tokenizer = served.tokenizer;
   const Machine machine = machine_for(served, options.backend, context.clock).value();
-  const bool encoded = served.encodes();
+  Answer result;
+  result.load = context.clock.now() - began;
   Encoder encoder(tokenizer);
   const std::vector<std::vector<std::int32_t>> prompts{served.tokens_of(encoder, text_of(options.prompt))};
-  if (!served.step && !encoded && !tokenizer.after().empty()) {
+  if (!served.step && !served.encodes() && !tokenizer.after().empty()) {
     context.out.notice(fmt::format(
         "the model's tokenizer ends a text with {} that {} left out here, so that it goes on",
         tokenizer.after().size() == 1 ? "a token" : "tokens", tokenizer.after().size() == 1 ? "is" : "are"));
   }
-  const auto length = static_cast<std::int64_t>(prompts[0].size());
+  began = context.clock.now();
   // A published model's context is longer than one prompt needs.
+  const std::int64_t needed = static_cast<std::int64_t>(prompts[0].size()) + options.generate.max_tokens;
   const std::unique_ptr<Engine> engine =
-      open_engine(
-          served, machine,
-          {.cache = served.step ? 0 : length + wanted.max_tokens, .parameter = weights.parameter(), .drafts = drafts})
+      open_engine(served, machine,
+                  {.cache = served.step ? 0 : needed, .parameter = weights.parameter(), .drafts = drafts})
           .value();
+  result.load += context.clock.now() - began;
 
-  const std::string prompt = tokenizer.decode(prompts[0]).value();  // special tokens decode to nothing
-  wanted.stop = {tokenizer.eos()};
-  wanted.sampling.never = served.never_drawn(engine->vocabulary());
-  const SignalWatch watch;
-  if (!encoded) context.out.stream(prompt);
-  const Seconds began = context.clock.now();
-  bool blank = encoded && tokenizer.begins_with_space();  // so far: leading spaces of an answer are skipped
-  const std::vector<Generated> made = generate(*engine, prompts, wanted, [&](std::size_t, std::int32_t token) {
-                                        std::string_view bytes = tokenizer.bytes_of(token);
-                                        if (blank)
-                                          bytes.remove_prefix(std::min(bytes.find_first_not_of(' '), bytes.size()));
-                                        blank = blank && bytes.empty();
-                                        context.out.stream(bytes);
-                                        return !watch.stop_requested();
-                                      }).value();
-  const Seconds took = context.clock.now() - began;
-  const auto count = static_cast<std::int64_t>(made[0].tokens.size());
-  context.out.stream("\n");
-  context.out.notice(fmt::format("{} in {}, from {}; ended {}{}", counted(count, "token"), to_string(took),
-                                 served.step ? fmt::format("step {} of {}", *served.step, served.name) : served.name,
-                                 words_of(made[0].end), weights.note(engine->program())));
-  context.out.json(Node::map({{"prompt", prompt},
-                              {"prompt_tokens", length},
-                              {"text", tokenizer.decode(made[0].tokens).value()},
-                              {"tokens", count},
-                              {"seconds_s", took.count()},
-                              {"from", served.name},
-                              {"step", served.step ? Node(*served.step) : Node()},
-                              {"end", name_of(made[0].end)},
-                              {"weights", weights.kind}}));
-  return made[0].end == SequenceEnd::asked ? ExitCode::interrupted : ExitCode::done;
+  std::optional<WholeFile> out;
+  if (!options.out.empty()) out.emplace(options.out, "--out answer.txt");
+  make_answer(served, *engine, options.generate, context.clock, prompts, result, [&](std::string_view text) {
+    if (out)
+      out->append(text);
+    else
+      context.out.stream(text);
+  });
+  const bool interrupted = result.made.end == SequenceEnd::asked;
+  if (out && !interrupted) out->finish();
+  report(weights, served, engine->program(), result, interrupted ? "" : options.out, context);
+  return interrupted ? ExitCode::interrupted : ExitCode::done;
 }
 
 }  // namespace
@@ -104,10 +152,10 @@ void add_generate(Subcommand app, Context& context) {
   Subcommand command =
       add_command(app, "generate", "text out of a run's newest checkpoint", options, context, generate_text);
   SamplingOptions& sampling = options->generate.sampling;
-  command.add_option("run", options->run,
-                     "RUN or RUN@STEP: a run's folder, name or number; the folder of a Hugging Face model or of "
-                     "`systole quantize`, or a GGUF file; without: the newest");
+  command.add_option("run", options->run, kModelArgument);
   command.add_option("--prompt", options->prompt, "text to go on from, or for a t5 to answer; - is standard input");
+  command.add_option("--out", options->out,
+                     "a file to write the text to, instead of standard output; it has its name once it is whole");
   command.add_option("--tokens", options->generate.max_tokens, "new tokens, at most")
       .check(at_least(1))
       .capture_default_str();

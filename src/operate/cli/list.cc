@@ -35,6 +35,7 @@ void add_commands(Subcommand app, Context& context) {
   add_show(app, context);
   add_data(app, context);
   add_ckpt(app, context);
+  add_models(app, context);
   add_catalog(app, context);
   add_help(app, context);
   add_reference(app, context);

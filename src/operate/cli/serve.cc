@@ -11,9 +11,9 @@
 #include "ground/process/signal_watch.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
+#include "operate/cli/model_argument.h"
 #include "operate/cli/speculate_option.h"
 #include "operate/cli/weights_option.h"
-#include "operate/run/served_model.h"
 
 namespace systole::cli {
 namespace {
@@ -30,6 +30,7 @@ struct ServeCommand {
 
 std::string name_of(const ServedModel& served, const std::string& asked) {
   if (!asked.empty()) return asked;
+  if (served.registered) return served.registered->name;
   const std::string path = served.name.substr(0, served.name.find_last_not_of('/') + 1);
   return path.substr(path.rfind('/') + 1);
 }
@@ -69,7 +70,8 @@ void serve_until_stopped(HttpServer& server, ServingThread& serving, Seconds gra
 
 ExitCode serve(const ServeCommand& options, Context& context) {
   const std::int64_t drafts = drafts_for(options.speculate, options.backend).value();
-  const ServedModel served = find_model(options.run).value();
+  const Seconds began = context.clock.now();
+  const ServedModel served = find_model_argument(options.run, context);
   const Machine machine = machine_for(served, options.backend, context.clock).value();
   const std::vector<std::string> tokens = tokens_in(options.token_file);
   if (served.encodes() && options.cache_tokens > 0) {
@@ -95,6 +97,8 @@ ExitCode serve(const ServeCommand& options, Context& context) {
   wanted.hidden = pooling.has_value();
   wanted.drafts = drafts;
   std::unique_ptr<Engine> engine = open_engine(served, machine, wanted).value();
+  const Seconds loaded = context.clock.now() - began;
+  const std::string device = engine->program().target.name;
   std::optional<chat::ChatPrompt> chat;
   if (!options.chat_template.empty()) {
     chat = chat_of(served, read_text_file(options.chat_template).value()).value();
@@ -139,10 +143,13 @@ ExitCode serve(const ServeCommand& options, Context& context) {
                                ? ""
                                : fmt::format("vectors of {} numbers ({}{})", api.vectors->size,
                                              name_of(pooling->pooling), pooling->normalize ? ", normalized" : "");
-  context.out.stream(fmt::format("{} at {}: {}{}{}{}\n", api.model, url, api.generates ? texts : "",
-                                 api.generates && api.vectors ? "; " : "", made, weights_note));
+  context.out.stream(fmt::format("{} at {}: {}{}{}{}; loaded in {} on {}\n", api.model, url, api.generates ? texts : "",
+                                 api.generates && api.vectors ? "; " : "", made, weights_note, to_string(loaded),
+                                 device));
   context.out.json(Node::map({{"model", api.model},
                               {"url", url},
+                              {"device", device},
+                              {"load_s", loaded.count()},
                               {"dimensions", api.vectors ? Node(api.vectors->size) : Node()},
                               {"slots", options.slots},
                               {"context", api.context},
@@ -165,14 +172,13 @@ void add_serve(Subcommand app, Context& context) {
   auto options = std::make_shared<ServeCommand>();
   Subcommand command =
       add_command(app, "serve", "a run's model over HTTP, as OpenAI's interface has it", options, context, serve);
-  command.add_option("run", options->run,
-                     "RUN or RUN@STEP: a run's folder, name or number; the folder of a Hugging Face model or of "
-                     "`systole quantize`, or a GGUF file; without: the newest");
+  command.add_option("run", options->run, kModelArgument);
   command.add_option("--port", options->port, "0: any free port").capture_default_str();
   command
       .add_option("--listen", options->listen, "address to listen on; one that other machines reach needs --token-file")
       .capture_default_str();
-  command.add_option("--name", options->name, "the model's name in requests; without: the name of the run or folder");
+  command.add_option("--name", options->name,
+                     "the model's name in requests; without: its registered name, or that of the run or folder");
   command.add_option("--chat-template", options->chat_template,
                      "a file with a Jinja template; without: the model's own, of tokenizer_config.json or "
                      "chat_template.jinja");

@@ -505,6 +505,19 @@ TEST_F(ServeCommand, a_model_without_a_chat_template_says_so) {
   EXPECT_NE(wrong.err.find("frob"), std::string::npos) << wrong.err;
 }
 
+TEST_F(ServeCommand, a_registered_model_is_served_under_its_name) {
+  const Captured made = systole_->run({"models", "register", "tiny-1", "--name", "answers"});
+  ASSERT_EQ(made.exit.code, 0) << made.err;
+  Server server(*systole_, {}, "models:answers:1");
+  EXPECT_EQ(json_of(server.send("GET", "/v1/models")).find("data")->items()[0].find("id")->text(), "answers");
+  EXPECT_NE(server.err().find("models:answers:1 is answers:1, stage none: step 2 of runs/tiny-1"), std::string::npos)
+      << server.err();
+  const std::string out = text_of(systole_->folder() / "serve.out");
+  EXPECT_NE(out.find("; loaded in "), std::string::npos) << out;
+  EXPECT_NE(out.find(" on reference\n"), std::string::npos) << out;
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+}
+
 TEST_F(ServeCommand, models_tokens_health_and_metrics) {
   Server server(*systole_, {"--name", "mine"});
   EXPECT_EQ(json_of(server.send("GET", "/v1/models")).find("data")->items()[0].find("id")->text(), "mine");

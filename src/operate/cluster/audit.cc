@@ -19,6 +19,7 @@ constexpr std::string_view kHash = ",\"hash\":\"";
 struct Line {
   std::int64_t n = 0;
   std::string previous, hash;
+  Node node;
 };
 
 // `text` is one line without its newline.
@@ -30,15 +31,44 @@ Result<Line> line_of(std::string_view text, const Where& where) {
   Line line;
   line.hash = text.substr(at + kHash.size(), 64);
   if (sha256_of(text.substr(0, at)) != line.hash) return wrong("this line was changed after it was written");
-  const Result<Node> node = parse_json(text, where.file);
+  Result<Node> node = parse_json(text, where.file);
   if (!node.ok() || node->find("n") == nullptr || node->find("previous") == nullptr)
     return wrong("this line is none of an audit");
   const Result<std::int64_t> n = node->find("n")->as_int(1);
   if (!n.ok()) return wrong("this line has no number");
   line.n = *n;
   line.previous = node->find("previous")->text();
+  line.node = *std::move(node);
   return line;
 }
+
+// All lines of `text`. Errors: corrupt.
+Result<std::vector<Line>> lines_of(std::string_view text, const std::string& file) {
+  std::vector<Line> lines;
+  while (!text.empty()) {
+    const Where where{file, static_cast<int>(lines.size() + 1), 0};
+    const std::size_t newline = text.find('\n');
+    if (newline == text.npos) return error(ErrorKind::corrupt, "the last line is torn").at(where);
+    Line line = TRY(line_of(text.substr(0, newline), where));
+    if (line.n != static_cast<std::int64_t>(lines.size() + 1) ||
+        line.previous != (lines.empty() ? "" : lines.back().hash)) {
+      return error(ErrorKind::corrupt, "this line does not follow the one before it: lines were taken out or moved")
+          .at(where);
+    }
+    lines.push_back(std::move(line));
+    text.remove_prefix(newline + 1);
+  }
+  return lines;
+}
+
+Result<std::vector<Node>> nodes_of(std::string_view text, const std::string& file) {
+  std::vector<Node> nodes;
+  for (Line& line : TRY(lines_of(text, file))) nodes.push_back(std::move(line.node));
+  return nodes;
+}
+
+// Bytes of the whole lines.
+std::size_t whole_of(std::string_view text) { return text.rfind('\n') == text.npos ? 0 : text.rfind('\n') + 1; }
 
 std::string text_of(std::int64_t n, const std::string& at, const std::string& act, const std::string& run,
                     const Node& more, const std::string& previous, std::string& hash) {
@@ -54,14 +84,26 @@ std::string text_of(std::int64_t n, const std::string& at, const std::string& ac
 }  // namespace
 
 Result<std::string> Audit::append(const std::string& act, const std::string& run, const Node& more) {
+  return append_to(act, run, [&](std::string_view) -> Result<Node> { return more; });
+}
+
+Result<std::string> Audit::append_after(const std::string& act, const std::string& run, const FromLines& more) {
+  return append_to(act, run, [&](std::string_view there) -> Result<Node> {
+    return more(TRY(nodes_of(there, folder_ + "/" + kFile)));
+  });
+}
+
+Result<std::string> Audit::append_to(const std::string& act, const std::string& run,
+                                     const std::function<Result<Node>(std::string_view there)>& more) {
   const std::unique_ptr<FileLock> lock = TRY(lock_folder(folder_, Seconds(5.0), clock_));
   const std::unique_ptr<Store> store = TRY(open_private_store(folder_));
   std::string there;
   if (TRY(store->exists(kFile))) there = TRY(read_text(*store, kFile));
   const std::string file = folder_ + "/" + kFile;
-  const std::size_t whole = there.rfind('\n') == there.npos ? 0 : there.rfind('\n') + 1;
+  const std::size_t whole = whole_of(there);
   const std::size_t torn = there.size() - whole;
   there.resize(whole);
+  const Node of_line = TRY(more(there));
   std::int64_t n = 0;
   std::string previous, hash, text;
   if (!there.empty()) {
@@ -79,7 +121,7 @@ Result<std::string> Audit::append(const std::string& act, const std::string& run
     text = text_of(++n, clock_.timestamp(), "repair", "", Node::map({{"torn_bytes", torn}}), previous, hash);
     previous = hash;
   }
-  text += text_of(++n, clock_.timestamp(), act, run, more, previous, hash);
+  text += text_of(++n, clock_.timestamp(), act, run, of_line, previous, hash);
   const std::unique_ptr<WritableFile> out = TRY(store->append_to(kFile));
   TRY(out->append(std::as_bytes(std::span(text))));
   TRY(out->sync());
@@ -95,19 +137,10 @@ Result<AuditCheck> verify_audit(const std::string& folder, std::span<const std::
   const std::string text = TRY(read_text(*store, kFile));
   AuditCheck check;
   std::set<std::string> hashes;
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const Where where{file, static_cast<int>(check.lines + 1), 0};
-    const std::size_t newline = rest.find('\n');
-    if (newline == rest.npos) return error(ErrorKind::corrupt, "the last line is torn").at(where);
-    const Line line = TRY(line_of(rest.substr(0, newline), where));
-    if (line.n != check.lines + 1 || line.previous != check.last)
-      return error(ErrorKind::corrupt, "this line does not follow the one before it: lines were taken out or moved")
-          .at(where);
+  for (const Line& line : TRY(lines_of(text, file))) {
     check.last = line.hash;
     hashes.insert(line.hash);
     ++check.lines;
-    rest.remove_prefix(newline + 1);
   }
   for (const std::string& hash : known) {
     if (hashes.contains(hash)) continue;
@@ -116,6 +149,15 @@ Result<AuditCheck> verify_audit(const std::string& folder, std::span<const std::
         .at({file, static_cast<int>(check.lines), 0});
   }
   return check;
+}
+
+Result<std::vector<Node>> read_audit(const std::string& folder) {
+  const Result<std::unique_ptr<Store>> store = open_posix_store(folder);
+  if (!store.ok() && store.error().kind == ErrorKind::not_found) return std::vector<Node>();
+  if (!store.ok()) return store.error();
+  if (!TRY((*store)->exists(kFile))) return std::vector<Node>();
+  const std::string text = TRY(read_text(**store, kFile));
+  return nodes_of(std::string_view(text).substr(0, whole_of(text)), folder + "/" + kFile);
 }
 
 }  // namespace systole

@@ -4,8 +4,11 @@
 // Records keep the hash of their line, so a truncated end is detected too.
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "ground/base/clock.h"
 #include "ground/base/document.h"
@@ -21,8 +24,14 @@ class Audit {
   // once the line is durable. A torn line of a killed writer is removed first, and reported by a line of its own.
   // Errors: io, no_space; corrupt, if its last line is invalid; busy, if locked for five seconds.
   Result<std::string> append(const std::string& act, const std::string& run, const Node& more = Node::map());
+  // The same, where `more` follows from the lines before it: no other line comes between. Errors: also corrupt, if any
+  // line is invalid; those of `more`, and then nothing is appended.
+  using FromLines = std::function<Result<Node>(std::span<const Node> lines)>;
+  Result<std::string> append_after(const std::string& act, const std::string& run, const FromLines& more);
 
  private:
+  Result<std::string> append_to(const std::string& act, const std::string& run,
+                                const std::function<Result<Node>(std::string_view there)>& more);
   std::string folder_;
   Clock& clock_;
 };
@@ -33,5 +42,9 @@ struct AuditCheck {
 };
 // `known`: hashes that must occur. Errors, at their line: corrupt; not_found, no such file.
 Result<AuditCheck> verify_audit(const std::string& folder, std::span<const std::string> known = {});
+
+// Its lines, each verified. Without a torn one at the end, which a writer is writing or did not finish; empty without a
+// file. Errors, at their line: corrupt; io.
+Result<std::vector<Node>> read_audit(const std::string& folder);
 
 }  // namespace systole

@@ -108,6 +108,30 @@ TEST_F(AuditFile, what_a_killed_writer_left_is_said) {
   EXPECT_EQ(parse_json(lines()[3], "line").value().find("torn_bytes")->text(), "17");
 }
 
+TEST_F(AuditFile, is_read_without_what_a_writer_did_not_finish) {
+  EXPECT_EQ(read_audit(folder_ + "/none").value().size(), 0U);
+  write(text() + "{\"n\":4,\"at\":\"2000");
+  const std::vector<Node> read = read_audit(folder_).value();
+  ASSERT_EQ(read.size(), 3U);
+  EXPECT_EQ(read[2].text_at("act"), "stop");
+  write(lines()[0] + lines()[2]);
+  EXPECT_EQ(read_audit(folder_).error().where.line, 2);
+}
+
+TEST_F(AuditFile, a_line_that_follows_from_the_others_sees_all_of_them) {
+  const auto count = [](std::span<const Node> there) -> Result<Node> { return Node::map({{"there", there.size()}}); };
+  audit_.append_after("count", "line", count).value();
+  EXPECT_EQ(read_audit(folder_).value().back().text_at("there"), "3");
+  const std::string before = text();
+  const auto refused = [](std::span<const Node>) -> Result<Node> { return error(ErrorKind::invalid, "no"); };
+  EXPECT_EQ(audit_.append_after("count", "line", refused).error().kind, ErrorKind::invalid);
+  EXPECT_EQ(text(), before);
+  std::string changed = before;
+  changed.replace(changed.find("submitted"), 9, "forgotten");  // not the last line
+  write(changed);
+  EXPECT_EQ(audit_.append_after("count", "line", count).error().where.line, 2);
+}
+
 TEST_F(AuditFile, is_not_written_on_where_it_does_not_hold) {
   std::string changed = text();
   changed.replace(changed.rfind("stop"), 4, "slop");

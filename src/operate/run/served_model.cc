@@ -13,6 +13,8 @@
 #include "ground/base/errors.h"
 #include "ground/base/number_from.h"
 #include "ground/process/machine.h"
+#include "operate/registry/registry.h"
+#include "operate/run/model_artifact.h"
 #include "operate/run/run_places.h"
 #include "operate/run/run_tokenizer.h"
 
@@ -130,6 +132,13 @@ Result<ServedModel> model_of_bert(const std::string& path) {
   return served;
 }
 
+// "RUN" or "RUN@STEP", or the path of a published model.
+Result<ServedModel> model_at(const std::string& asked) {
+  if (is_packed_folder(asked)) return model_of_packed(asked);
+  if (is_bert_folder(asked)) return model_of_bert(asked);
+  return is_gguf(asked) || is_hf_folder(asked) ? model_of_folder(asked) : model_of_run(asked);
+}
+
 // A special token by its number; empty if it has no name.
 std::string special_name(const Tokenizer& tokenizer, std::int32_t token) {
   for (const SpecialToken& special : tokenizer.specials()) {
@@ -197,9 +206,12 @@ Result<PoolingSpec> pooling_needed(const ServedModel& model, const std::string& 
 }
 
 Result<ServedModel> find_model(const std::string& asked) {
-  if (is_packed_folder(asked)) return model_of_packed(asked);
-  if (is_bert_folder(asked)) return model_of_bert(asked);
-  return is_gguf(asked) || is_hf_folder(asked) ? model_of_folder(asked) : model_of_run(asked);
+  if (!names_registered_model(asked)) return model_at(asked);
+  RegisteredModel registered = TRY(find_registered(kRunsFolder, TRY(parse_model_reference(asked))));
+  TRY(check_artifact(registered, checkpoint::Verify::lengths));  // opening a checkpoint verifies the contents
+  ServedModel served = TRY(model_at(argument_of(registered)));
+  served.registered = std::move(registered);
+  return served;
 }
 
 Result<std::unique_ptr<Engine>> open_engine(const ServedModel& model, const Machine& machine, EngineOptions options) {

@@ -1,6 +1,6 @@
 #pragma once
 // A model to serve: from a run's checkpoint, or from a Hugging Face model folder, a GGUF file or a packed folder, with
-// its tokenizer.
+// its tokenizer; by its place or by its name in the registry.
 
 #include <cstdint>
 #include <functional>
@@ -16,6 +16,7 @@
 #include "execute/serve/chat/chat_prompt.h"
 #include "execute/serve/engine.h"
 #include "execute/serve/int8_loader.h"
+#include "operate/registry/registered_model.h"
 #include "operate/run/machine.h"
 
 namespace systole {
@@ -26,13 +27,14 @@ struct ServedModel {
   ResourcesSpec resources;
   DType parameter = DType::f32;  // i8: of a packed folder
   Tokenizer tokenizer;
-  std::vector<std::int32_t> before;               // tokens at the start of each text
-  std::optional<std::int64_t> step;               // of the checkpoint; nothing: a published model
-  std::string name;                               // for people: the run, or the folder
-  LoadSome load;                                  // the parameters that an executor has
-  std::optional<std::string> chat_template = {};  // of a published model: the text
-  std::vector<std::int32_t> ends = {};            // tokens that end an answer beside eos: generation_config.json
-  std::optional<PoolingSpec> pooling = {};        // of a published model: how its files make vectors of texts
+  std::vector<std::int32_t> before;                // tokens at the start of each text
+  std::optional<std::int64_t> step;                // of the checkpoint; nothing: a published model
+  std::string name;                                // for people: the run, or the folder
+  LoadSome load;                                   // the parameters that an executor has
+  std::optional<std::string> chat_template = {};   // of a published model: the text
+  std::vector<std::int32_t> ends = {};             // tokens that end an answer beside eos: generation_config.json
+  std::optional<PoolingSpec> pooling = {};         // of a published model: how its files make vectors of texts
+  std::optional<RegisteredModel> registered = {};  // if it was found by its registered name
 
   bool encodes() const;  // it encodes the prompt and answers it; otherwise it continues the prompt
   std::vector<std::int32_t> never_drawn(std::int64_t vocabulary) const;  // tokens that stand for no text, except eos
@@ -53,8 +55,10 @@ Result<std::optional<PoolingSpec>> pooling_for(const ServedModel& model, const s
 // The same where vectors are to be made. Errors also: invalid: neither says how; unsupported: such a model has none.
 Result<PoolingSpec> pooling_needed(const ServedModel& model, const std::string& asked, bool normalize);
 
-// `asked`: "RUN" or "RUN@STEP", or the folder of a Hugging Face model, a packed folder, or a GGUF file. Errors: as
-// find_checkpoints, open_hf_folder, open_packed_folder and kept_tokenizer; invalid: the tokenizer does not belong to the model.
+// `asked`: "RUN" or "RUN@STEP", or the folder of a Hugging Face model, a packed folder, or a GGUF file; or the registered
+// name of one, "models:NAME", "models:NAME:VERSION" or "models:NAME@STAGE", whose files are then held to their hashes.
+// Errors: as find_checkpoints, open_hf_folder, open_packed_folder and kept_tokenizer; invalid: the tokenizer does not
+// belong to the model; as find_registered and check_artifact.
 Result<ServedModel> find_model(const std::string& asked);
 
 // An engine with the parameters loaded. `options.parameter` i8: weights in int8 (execute/serve/int8_loader.h); else it

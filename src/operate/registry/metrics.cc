@@ -1,0 +1,116 @@
+#include "operate/registry/metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "ground/base/nearest.h"
+#include "ground/base/number_from.h"
+
+namespace systole {
+namespace {
+
+constexpr std::size_t kLongestName = 200;
+constexpr std::size_t kMost = 1000;
+
+using Relation = Requirement::Relation;
+// The longer ones first.
+constexpr std::array<std::pair<std::string_view, Relation>, 4> kRelations{
+    {{">=", Relation::at_least}, {"<=", Relation::at_most}, {">", Relation::more}, {"<", Relation::less}}};
+
+// Neither what a requirement is read by, nor what a terminal or a table would take for something else.
+bool is_metric_name(std::string_view name) {
+  return !name.empty() && name.size() <= kLongestName &&
+         std::ranges::all_of(name, [](char c) { return c > ' ' && c < 127 && c != '<' && c != '>' && c != '='; });
+}
+
+std::optional<double> finite(std::string_view text) {
+  const std::optional<double> number = number_from<double>(text);
+  return number && std::isfinite(*number) ? number : std::nullopt;
+}
+
+Status add_metrics(const Node& node, const std::string& path, Metrics& metrics) {
+  for (const Node::Entry& entry : node.entries()) {
+    if (!entry.value.is_map() && entry.value.kind() != NodeKind::number) continue;
+    const std::string name = path.empty() ? entry.key : path + "." + entry.key;
+    if (!is_metric_name(name)) {
+      return error(ErrorKind::invalid, "'{}' is no name of a metric: it has a space, '<', '>' or '=', or is too long",
+                   name.substr(0, kLongestName))
+          .at(entry.where())
+          .hinted("rename the key");
+    }
+    if (entry.value.is_map()) {
+      TRY(add_metrics(entry.value, name, metrics));
+      continue;
+    }
+    metrics[name] = TRY(entry.value.as_double());
+    if (metrics.size() > kMost)
+      return error(ErrorKind::invalid, "it has more than {} numbers", kMost)
+          .at(entry.where())
+          .hinted("leave those in that are metrics");
+  }
+  return {};
+}
+
+bool holds(double value, const Requirement& requirement) {
+  switch (requirement.relation) {
+    case Relation::at_least: return value >= requirement.value;
+    case Relation::at_most: return value <= requirement.value;
+    case Relation::more: return value > requirement.value;
+    case Relation::less: return value < requirement.value;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<std::pair<std::string, double>> parse_metric(std::string_view text) {
+  const std::size_t mark = std::min(text.find('='), text.size());
+  const std::string_view name = text.substr(0, mark);
+  const std::optional<double> value = mark == text.size() ? std::nullopt : finite(text.substr(mark + 1));
+  if (is_metric_name(name) && value) return std::pair(std::string(name), *value);
+  return error(ErrorKind::invalid, "'{}' is no metric: it takes a name and a number", text)
+      .hinted("as in --metric accuracy=0.71");
+}
+
+Result<Metrics> metrics_in(const Node& results) {
+  if (!results.is_map()) return results.wrong("a map of metrics");
+  Metrics metrics;
+  TRY(add_metrics(results, "", metrics));
+  if (!metrics.empty()) return metrics;
+  return error(ErrorKind::invalid, "there is no number in it")
+      .at(results.where())
+      .hinted(R"(a metric is an entry with a number, as {"accuracy": 0.71})");
+}
+
+Result<Requirement> parse_requirement(std::string_view text) {
+  const std::size_t mark = std::min(text.find_first_of("<>"), text.size());
+  for (const auto& [sign, relation] : kRelations) {
+    if (!text.substr(mark).starts_with(sign)) continue;
+    const std::string_view name = text.substr(0, mark);
+    const std::optional<double> value = finite(text.substr(mark + sign.size()));
+    if (is_metric_name(name) && value) return Requirement{std::string(name), relation, *value, std::string(text)};
+    break;
+  }
+  return error(ErrorKind::invalid, "'{}' is no requirement: it takes a metric, one of >=, <=, > and <, and a number",
+               text)
+      .hinted("as in --require 'accuracy>=0.71'");
+}
+
+std::optional<Error> unmet(const Requirement& requirement, const Metrics& metrics, const std::string& model) {
+  const auto found = metrics.find(requirement.metric);
+  if (found != metrics.end()) {
+    if (holds(found->second, requirement)) return std::nullopt;
+    return error(ErrorKind::invalid, "{} has {} {}, and {} is required", model, requirement.metric, found->second,
+                 requirement.text)
+        .coded(ErrorCode::requirement_not_met);
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, value] : metrics) names.push_back(name);
+  return error(ErrorKind::invalid, "{} has no metric '{}', and {} is required", model, requirement.metric,
+               requirement.text)
+      .coded(ErrorCode::requirement_not_met)
+      .hinted(names.empty() ? "register it with --metric or --metrics" : nearest_hint(requirement.metric, names));
+}
+
+}  // namespace systole
