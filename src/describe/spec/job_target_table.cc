@@ -12,6 +12,7 @@ constexpr JobTargetAbility no(const char* why) { return {false, why}; }
 // Shared by all targets that run pods.
 constexpr JobTargetAbility kPodGang = yes("with `kubernetes.queue`: Kueue lets all pods in, or none");
 constexpr JobTargetAbility kPodRestarts = yes("`ranks.retries` times, by its Job, JobSet or operator");
+constexpr JobTargetAbility kPodServes = yes("a Deployment behind a Service, autoscaled by its waiting requests");
 constexpr JobTargetAbility kPodBudget = yes("Job and JobSet, with `folder` in a claim or volume");
 
 // The examples of the reference pages; a test renders each.
@@ -68,6 +69,7 @@ constexpr JobTargetRow kTargets[] = {
      .keys = {"slurm."},
      .includes = nullptr,
      .jobs = kYes,
+     .serves = no("a job of Slurm's ends, and a server does not"),
      .machines = no("Slurm starts jobs, and makes no machines"),
      .tpus = no("Slurm has no TPUs here"),
      .spot = no("the machines of a Slurm cluster are there already"),
@@ -83,11 +85,13 @@ constexpr JobTargetRow kTargets[] = {
      .adopts = no("Slurm keeps no record of where a run was submitted")},
     {.name = "kubernetes",
      .title = "Kubernetes",
-     .about = "Objects for kubectl or the API server of a cluster: a job, and all that it needs.",
+     .about =
+         "Objects for kubectl or the API server of a cluster: a job or the servers of a model, and all that it needs.",
      .example = kKubernetesExample,
      .keys = {"kubernetes.", "claims", "volumes"},
      .includes = nullptr,
      .jobs = kYes,
+     .serves = kPodServes,
      .machines = no("Kubernetes starts jobs, and makes no machines"),
      .tpus = kYes,
      .spot = yes("its pods select nodes of these terms"),
@@ -108,6 +112,7 @@ constexpr JobTargetRow kTargets[] = {
      .keys = {"gke."},
      .includes = "kubernetes",
      .jobs = kYes,
+     .serves = kPodServes,
      .machines = no("its node pools are made for a job"),
      .tpus = kYes,
      .spot = yes("its node pools have these terms"),
@@ -128,6 +133,7 @@ constexpr JobTargetRow kTargets[] = {
      .keys = {"gcloud.create"},
      .includes = nullptr,
      .jobs = no("it makes their machines, and starts nothing"),
+     .serves = no("it makes their machines, and starts nothing"),
      .machines = kYes,
      .tpus = kYes,
      .spot = yes("its machines have these terms"),
@@ -139,6 +145,7 @@ constexpr JobTargetRow kTargets[] = {
      .keys = {"ssh."},
      .includes = nullptr,
      .jobs = kYes,
+     .serves = no("nothing on plain machines spreads requests over several servers: start `systole serve` on each"),
      .machines = no("its machines are there already"),
      .tpus = kYes,
      .spot = no("its machines are there already"),
@@ -159,12 +166,14 @@ constexpr JobTargetRow kTargets[] = {
      .keys = {},
      .includes = nullptr,
      .jobs = no("it builds what starts one"),
+     .serves = no("it builds an image, which `--on kubernetes` starts"),
      .machines = no("an image makes none"),
      .images = kYes,
      .tpus = kYes}};
 
 constexpr JobTargetColumn kColumns[] = {
     {"jobs", &JobTargetRow::jobs, "starts a workload that trains, or a program of your own"},
+    {"serves", &JobTargetRow::serves, "takes `workload: serve`: keeps servers of a model behind one address"},
     {"machines", &JobTargetRow::machines, "takes `workload: machines`, on which nothing runs"},
     {"images", &JobTargetRow::images, "takes `--base` and `--accelerator` of an image to build"},
     {"tpus", &JobTargetRow::tpus, "takes TPUs as `resources.accelerators`"},

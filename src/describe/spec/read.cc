@@ -111,13 +111,16 @@ void Reader::refuse_beside_command(const Key& key, const GivenValue& given) {
                    .about(section)
                    .at(section == key.path ? given.key : given_.place_of(section))
                    .hinted(fmt::format("take out {}, or workload: machines", section)));
-  if (workload_.kind == Workload::Kind::serve)
-    return add(
-        error(ErrorKind::invalid, "{} means nothing with workload: serve, which is planned and trains nothing", section)
-            .coded(ErrorCode::conflicting_keys)
-            .about(section)
-            .at(section == key.path ? given.key : given_.place_of(section))
-            .hinted(fmt::format("take out {}, or workload: serve", key.path)));
+  if (workload_.kind == Workload::Kind::serve) {
+    const bool in_part = std::ranges::any_of(
+        schema().keys, [&](const Key& one) { return one.path.starts_with(section + ".") && goes_with_serving(one); });
+    const std::string& named = in_part ? key.path : section;
+    return add(error(ErrorKind::invalid, "{} means nothing with workload: serve, which trains nothing", named)
+                   .coded(ErrorCode::conflicting_keys)
+                   .about(named)
+                   .at(named == key.path ? given.key : given_.place_of(section))
+                   .hinted(fmt::format("take out {}, or workload: serve", key.path)));
+  }
   add(error(ErrorKind::invalid, "{} and command exclude each other: the program brings its own", section)
           .coded(ErrorCode::conflicting_keys)
           .about(section)

@@ -153,13 +153,40 @@ void add_traffic_keys(Schema& schema) {
                   .when = kServed});
 }
 
+void add_cluster_keys(std::vector<Key>& keys) {
+  keys.push_back({.path = "serve.from",
+                  .codec = text_codec(AT(serve.from)),
+                  .doc =
+                      "What is served on a cluster (`systole serve` takes it): in a pod, the folder of a run or of a "
+                      "Hugging Face model, or a GGUF file.",
+                  .more = "In a claim, a volume or the image.",
+                  .optional = true,
+                  .when = kServed});
+  keys.push_back({.path = "serve.replicas",
+                  .codec = optional_range_codec(AT(serve.replicas), 1, 10'000),
+                  .doc = "Servers on a cluster, each on one device. Of a range, as 2:6, the cluster keeps as many as "
+                         "the waiting requests need.",
+                  .more = "Without it, `systole render` plans how many devices of resources.accelerators carry the "
+                          "traffic, and takes up to twice as many.",
+                  .optional = true,
+                  .when = kServed});
+  keys.push_back({.path = "serve.cold_start",
+                  .codec = optional_seconds_codec(AT(serve.cold_start)),
+                  .doc = "Time from the start of a server until it answers. Without it, 5 minutes. A pod that is not "
+                         "ready after twice this time is begun again.",
+                  .optional = true,
+                  .when = kServed});
+}
+
 }  // namespace
 
 void add_serve_keys(Schema& schema) {
-  schema.sections.push_back({"serve", "How it is served, for `systole plan` of workload: serve.", {}, {}});
+  schema.sections.push_back(
+      {"serve", "How it is served, for `systole plan` and `systole render` of workload: serve.", {}, {}});
   schema.sections.push_back({"serve.objective", "The latency that is wanted.", {}, {}});
   schema.sections.push_back({"serve.traffic", "The requests that are expected.", {}, {}});
   add_server_keys(schema.keys);
+  add_cluster_keys(schema.keys);
   add_traffic_keys(schema);
   add_length_keys(schema, {"prompt", "Tokens of a prompt.", "512", AT(serve.traffic.prompt.mean),
                            AT(serve.traffic.prompt.distribution), AT(serve.traffic.prompt.sigma)});
@@ -168,11 +195,26 @@ void add_serve_keys(Schema& schema) {
 }
 
 bool goes_with_serving(const Key& key) {
-  constexpr std::string_view kBeside[] = {
-      "systole",         "name",  "workload", "resources.memory", "resources.threads", "resources.accelerators",
-      "resources.price", "labels"};
-  return key.path.starts_with("model.") || key.path.starts_with("serve.") ||
-         std::ranges::find(kBeside, key.path) != std::end(kBeside);
+  constexpr std::string_view kBeside[] = {"systole",
+                                          "name",
+                                          "workload",
+                                          "resources.memory",
+                                          "resources.threads",
+                                          "resources.accelerators",
+                                          "resources.provisioning",
+                                          "resources.reservation",
+                                          "resources.price",
+                                          "image",
+                                          "claims",
+                                          "volumes",
+                                          "labels",
+                                          "kubernetes.namespace",
+                                          "kubernetes.selector",
+                                          "kubernetes.service_account",
+                                          "kubernetes.gcp_service_account"};
+  constexpr std::string_view kSections[] = {"model.", "serve.", "gke."};
+  return std::ranges::find(kBeside, key.path) != std::end(kBeside) ||
+         std::ranges::any_of(kSections, [&](std::string_view section) { return key.path.starts_with(section); });
 }
 
 }  // namespace systole

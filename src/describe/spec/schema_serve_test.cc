@@ -48,6 +48,19 @@ TEST(SchemaServe, weights_may_be_in_int8) {
   EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
 }
 
+TEST(SchemaServe, says_where_a_cluster_serves_it) {
+  const Workload w = read(
+      kServed,
+      {"",
+       {"serve.from=/models/chat", "serve.replicas=2:6", "serve.cold_start=90s", "image=registry.example/systole:1",
+        "volumes={/models: {bucket: m, read_only: true}}", "resources={accelerators: 'l4:1', provisioning: spot}",
+        "kubernetes.namespace=chat", "gke={project: my-lab-7, cluster: c, location: us-central1-a}"}});
+  EXPECT_EQ(w.serve.from, "/models/chat");
+  EXPECT_EQ(w.serve.replicas, (CountRange{2, 6}));
+  EXPECT_EQ(w.serve.cold_start, Seconds(90.0));
+  EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
+}
+
 TEST(SchemaServe, settings_replace_the_kind_of_traffic) {
   const Workload w = read(kServed, {"", {"serve.traffic.users=30", "serve.traffic.pause=5s"}});
   EXPECT_EQ(w.serve.traffic.users, 30);
@@ -72,6 +85,9 @@ TEST(SchemaServe, refuses_what_cannot_be) {
       {"slots: 8", "slots: 0", "serve.slots"},
       {"slots: 8", "slots: 8\n  parameter: f64", "f32, bf16, f16, i8"},
       {"name: chat", "name: chat\ntrain: { batch: 3 }", "train means nothing with workload: serve"},
+      {"name: chat", "name: chat\nkubernetes: { kind: jobset }", "take out kubernetes.kind, or workload: serve"},
+      {"name: chat", "name: chat\nkubernetes: { kind: jobset }", "kubernetes.kind means nothing with workload: serve"},
+      {"slots: 8", "slots: 8\n  replicas: 0", "serve.replicas"},
       {"name: chat", "name: chat\nmesh: { model: 2 }", "take out mesh, or workload: serve"},
       {"name: chat", "name: chat\ncommand: python3 x.py", "command means nothing with workload: serve"},
       {"family: llama, layers: 2, width: 64, heads: 4, kv_heads: 2", "family: bert, layers: 2, width: 64, heads: 4",

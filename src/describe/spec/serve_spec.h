@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "describe/spec/count_range.h"
 #include "ground/base/units.h"
 #include "ground/tensor/dtype.h"
 
@@ -38,6 +39,11 @@ struct ServeSpec {
   DType parameter = DType::f32;
   std::optional<Seconds> ttft, tpot;  // limits on the 95th percentiles; unset: none
   TrafficSpec traffic;
+  // On a cluster.
+  std::string from;                    // what is served, as in a pod: the folder of a run or of a model, or a file
+  std::optional<CountRange> replicas;  // servers, each on one device; a range is autoscaled. Unset: planned
+  std::optional<Seconds> cold_start;   // from the start of a server until it answers; unset: kColdStart
+  static constexpr Seconds kColdStart{300.0};
 };
 
 }  // namespace systole

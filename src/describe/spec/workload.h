@@ -225,8 +225,8 @@ struct PipelineSpec {
 enum class ContextParallel { all_gather, ring };
 
 struct Workload {
-  // machines: creates machines and runs nothing; serve: a model behind HTTP, which is planned here and run by `systole
-  // serve`.
+  // machines: creates machines and runs nothing; serve: a model behind HTTP, which is planned and rendered here and run
+  // by `systole serve`.
   enum class Kind { train, machines, serve };
 
   std::int64_t version = 0;  // of the document

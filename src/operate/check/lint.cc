@@ -10,6 +10,16 @@ namespace {
 
 using Found = std::vector<Lint>;
 
+// Spot machines are taken back at any time, with half a minute's notice or less.
+void one_on_spot(const Workload& w, Found& found) {
+  const std::optional<CountRange>& replicas = w.serve.replicas;
+  if (w.resources.provisioning != Provisioning::spot || !replicas || replicas->least > 1) return;
+  const std::string two = replicas->most > 2 ? fmt::format("2:{}", replicas->most) : "2";
+  found.push_back({"one_on_spot", "serve.replicas",
+                   "1, on a spot machine: while it is taken back and another starts, nobody is served",
+                   fmt::format("serve.replicas: {}, or resources.provisioning: on-demand", two)});
+}
+
 void held_out(const Workload& w, Found& found) {
   if (w.data.has_held_out()) return;
   found.push_back({"no_held_out", "data.held_out", "nothing is held out: nobody will know how well it generalises",
@@ -91,6 +101,10 @@ std::optional<Lint> empty_rows(const Workload& w) {
 
 std::vector<Lint> lint(const Workload& workload) {
   Found found;
+  if (workload.kind == Workload::Kind::serve) {
+    one_on_spot(workload, found);
+    return found;
+  }
   for (const auto& rule : kRules) rule(workload, found);
   return found;
 }

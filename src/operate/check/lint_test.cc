@@ -77,6 +77,26 @@ TEST(Lint, a_mesh_that_leaves_rows_empty) {
   EXPECT_EQ(of_empty_rows("batch: 8", "mesh: { model: 2 }\n"), "");
 }
 
+TEST(Lint, one_server_on_a_spot_machine) {
+  const auto served = [](const std::string& replicas, const std::string& terms) {
+    std::string text;
+    for (const Lint& found : lint(read_workload("systole: 1\nname: x\nworkload: serve\nmodel: { preset: gpt2-124m }\n"
+                                                "serve: { traffic: { rate: 1 }" +
+                                                    replicas + " }\nresources: { provisioning: " + terms + " }\n",
+                                                "x.yaml")
+                                      .value()))
+      text += found.rule + ": " + found.key + ": " + found.hint + "\n";
+    return text;
+  };
+  EXPECT_EQ(served(", replicas: 1", "spot"),
+            "one_on_spot: serve.replicas: serve.replicas: 2, or resources.provisioning: on-demand\n");
+  EXPECT_EQ(served(", replicas: '1:6'", "spot"),
+            "one_on_spot: serve.replicas: serve.replicas: 2:6, or resources.provisioning: on-demand\n");
+  EXPECT_EQ(served(", replicas: 2", "spot"), "");
+  EXPECT_EQ(served(", replicas: 1", "on-demand"), "");
+  EXPECT_EQ(served("", "spot"), "") << "they are planned first";
+}
+
 TEST(Lint, a_high_rate_without_clipping) {
   EXPECT_EQ(rules(workload("batch: 8, optimizer: { kind: adamw, rate: 0.1, clip: 0 }")), Rules{"high_rate"});
   EXPECT_EQ(rules(workload("batch: 8, optimizer: { kind: adamw, rate: 0.1, clip: 1 }")), Rules{});

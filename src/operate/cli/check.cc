@@ -12,11 +12,12 @@
 #include "ground/base/errors.h"
 #include "ground/process/spawn.h"
 #include "operate/check/lint.h"
-#include "operate/cli/plan_serve.h"
 #include "operate/cli/rendering.h"
 #include "operate/cli/workload_options.h"
 #include "operate/run/origin.h"
+#include "operate/run/planned_replicas.h"
 #include "operate/run/run_places.h"
+#include "operate/targets/job_targets.h"
 
 namespace systole::cli {
 namespace {
@@ -54,8 +55,30 @@ std::vector<Lint> warnings_of(const Workload& workload) {
   return all;
 }
 
+// Reports lint on stderr; returns it for --json.
+Node tell_warnings(const std::vector<Lint>& found, Context& context) {
+  Node all = Node::sequence();
+  for (const Lint& one : found) {
+    context.out.warning(fmt::format("{}: {}", one.key, one.text), one.hint);
+    all.push(Node::map({{"key", one.key}, {"text", one.text}, {"hint", one.hint}}));
+  }
+  return all;
+}
+
+// With the replicas that a cluster would be rendered with, if a workload names one or says on which terms it is had.
+LoadedWorkload with_replicas(LoadedWorkload loaded, Clock& clock) {
+  if (job_targets_meant(loaded.workload, loaded.source).empty() && !loaded.workload.resources.provisioning)
+    return loaded;
+  CatalogView view = open_catalog_view(clock).value();
+  Result<std::string> planned = set_planned_replicas(view, loaded.workload);
+  if (!planned.ok()) fail(loaded.source.placed(std::move(planned).error()));
+  return loaded;
+}
+
 // Builds the server's Program and reads the trace.
-ExitCode check_serving(const WorkloadArguments& arguments, const Workload& workload, Context& context) {
+ExitCode check_serving(const WorkloadArguments& arguments, const LoadedWorkload& given, Context& context) {
+  const LoadedWorkload loaded = with_replicas(given, context.clock);
+  const Workload& workload = loaded.workload;
   pin_isa(arguments.backend, arguments.pin_isa).value();
   const Machine machine = open_machine(arguments.backend, workload.resources, context.clock).value();
   const std::unique_ptr<Device> device = make_null_device(machine.device->target());
@@ -67,6 +90,9 @@ ExitCode check_serving(const WorkloadArguments& arguments, const Workload& workl
   verify(engine_program(*model, engine, device->target(),
                         [&](const Graph& graph, const GraphNode& node) { return device->workspace(graph, node); }));
   trace_of(workload).value();
+  const std::vector<QuotaNote> notes = check_targets(loaded, arguments.environment).value();
+  const Node warnings = tell_warnings(systole::lint(workload), context);
+  const Node quotas = tell_quotas(notes, context);
   const std::int64_t parameters = num_parameters(*model);
   context.out.prose(fmt::format("{}: OK: {} serve {} of {} at once\n", arguments.path, counted(parameters, "parameter"),
                                 counted(engine.slots, "sequence"), counted(engine.cache, "token")));
@@ -74,7 +100,9 @@ ExitCode check_serving(const WorkloadArguments& arguments, const Workload& workl
                               {"parameters", parameters},
                               {"slots", engine.slots},
                               {"context", engine.cache},
-                              {"target", device->target().name}}));
+                              {"target", device->target().name},
+                              {"warnings", warnings},
+                              {"quotas", quotas}}));
   context.out.message("next: systole plan " + words_of(arguments));
   return ExitCode::done;
 }
@@ -96,7 +124,7 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
     context.out.json(Node::map({{"well", true}, {"program", program}, {"quotas", quotas}}));
     return ExitCode::done;
   }
-  if (workload.kind == Workload::Kind::serve) return check_serving(options.workload, workload, context);
+  if (workload.kind == Workload::Kind::serve) return check_serving(options.workload, loaded, context);
   pin_isa(options.workload.backend, options.workload.pin_isa).value();
   const Machine machine = open_machine(options.workload.backend, workload.resources, context.clock,
                                        {.ranks = workload.num_devices(), .exact = workload.train.exact})
@@ -116,11 +144,7 @@ ExitCode check_workload(const CheckOptions& options, Context& context) {
   if (!errors.empty()) fail(together(std::move(errors)));
   const Job& job = *made;
   verify(*job.program);
-  Node warnings = Node::sequence();
-  for (const Lint& lint : warnings_of(workload)) {
-    context.out.warning(fmt::format("{}: {}", lint.key, lint.text), lint.hint);
-    warnings.push(Node::map({{"key", lint.key}, {"text", lint.text}, {"hint", lint.hint}}));
-  }
+  const Node warnings = tell_warnings(warnings_of(workload), context);
   const Node quotas = tell_quotas(*targets, context);
   const std::int64_t parameters = num_parameters(*job.model);
   context.out.prose(fmt::format("{}: OK: {}, {} trained, for {}\n", options.workload.path,

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "execute/train/memory_plan.h"
-#include "ground/base/text_file.h"
 #include "ground/process/machine.h"
 #include "operate/cli/catalog_view.h"
 #include "operate/render/quote.h"
+#include "operate/run/planned_replicas.h"
 #include "operate/run/served_model.h"
 #include "operate/run/xla_machine.h"
 #include "predict/serving/serving_plan_text.h"
@@ -104,12 +104,6 @@ std::string serve_words(const Workload& workload) {
 }
 
 }  // namespace
-
-Result<std::vector<ArrivingRequest>> trace_of(const Workload& workload) {
-  const std::string& path = workload.serve.traffic.trace;
-  if (path.empty()) return std::vector<ArrivingRequest>();
-  return read_trace(TRY(read_text_file(path)), path);
-}
 
 ExitCode plan_serve(const WorkloadArguments& arguments, const LoadedWorkload& loaded, const PlanOnOptions& options,
                     const std::string& out, Context& context) {

@@ -3,15 +3,11 @@
 // --on offered hardware.
 
 #include "operate/cli/plan_on.h"
-#include "predict/serving/arrivals.h"
 
 namespace systole::cli {
 
 // `out`: of --out, which is refused: nothing runs from such a plan.
 ExitCode plan_serve(const WorkloadArguments& arguments, const LoadedWorkload& loaded, const PlanOnOptions& options,
                     const std::string& out, Context& context);
-
-// The requests of serve.traffic.trace; empty without one. Errors: as read_text_file and read_trace.
-Result<std::vector<ArrivingRequest>> trace_of(const Workload& workload);
 
 }  // namespace systole::cli

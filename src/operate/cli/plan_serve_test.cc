@@ -118,6 +118,42 @@ TEST_F(PlanServe, check_and_explain_know_it) {
   EXPECT_NE(explained.out.find("in chat.yaml: 2"), std::string::npos) << explained.out;
 }
 
+// The cluster gets what the plan says, and check warns of what it would get.
+TEST_F(PlanServe, is_what_a_cluster_is_rendered_with) {
+  systole_.write("cluster.yaml", std::string(kChat) +
+                                     "image: registry.example/systole:1\nvolumes: { /models: { bucket: m, read_only: "
+                                     "true } }\nresources: { accelerators: 'l4:1' }\n");
+  const std::string sets = " --set serve.from=/models/chat --set serve.traffic.rate=100000";
+  const Captured planned = shell("plan chat.yaml --on l4:1 --json --set serve.traffic.rate=100000");
+  ASSERT_EQ(planned.exit.code, 0) << planned.err;
+  const std::string replicas =
+      parse_json(planned.out, "stdout").value().find("serving")->find("rows")->items()[0].find("replicas")->text();
+  EXPECT_GT(std::stoi(replicas), 1);
+  const Captured rendered = shell("render cluster.yaml --on kubernetes --dry-run" + sets);
+  ASSERT_EQ(rendered.exit.code, 0) << rendered.err;
+  EXPECT_NE(rendered.out.find("minReplicas: " + replicas + "\n"), std::string::npos) << rendered.out;
+  EXPECT_NE(rendered.out.find(" servers: 100,000 requests/s expected, a device carries "), std::string::npos);
+
+  const std::string spot = " --set serve.from=/models/chat --set resources.provisioning=spot";
+  const Captured checked = shell("check cluster.yaml" + spot);
+  EXPECT_EQ(checked.exit.code, 0) << checked.err;
+  EXPECT_NE(checked.err.find("warning: serve.replicas: 1, on a spot machine"), std::string::npos) << checked.err;
+  EXPECT_NE(checked.err.find("hint: serve.replicas: 2, or resources.provisioning: on-demand"), std::string::npos)
+      << checked.err;
+  const Captured on_spot = shell("render cluster.yaml --on kubernetes --dry-run" + spot);
+  EXPECT_NE(on_spot.err.find("serve.replicas: 1, on a spot machine"), std::string::npos) << on_spot.err;
+  EXPECT_EQ(shell("check cluster.yaml" + spot + " --set serve.replicas=2").err.find("on a spot machine"),
+            std::string::npos);
+  expect_refused("check cluster.yaml", 2, "serve.from: nothing says where the model is", "serve.from: /models/FOLDER");
+  expect_refused("render cluster.yaml --on kubernetes --set serve.from=/m --set serve.objective.tpot=1ns", 1,
+                 "carries none of this traffic", "systole plan WORKLOAD --on any");
+}
+
+TEST_F(PlanServe, submit_gives_a_server_to_kubectl) {
+  expect_refused("submit chat.yaml --on kubernetes", 2, "submit starts runs, which end, and this workload serves",
+                 "systole render chat.yaml --on kubernetes; kubectl apply -f rendered/kubernetes/serve.yaml");
+}
+
 TEST_F(PlanServe, commands_that_train_say_what_to_type) {
   for (const char* words : {"run chat.yaml", "run chat.yaml --dry-run"})
     expect_refused(words, 2, "nothing here serves it", "systole plan chat.yaml plans it; systole serve RUN");

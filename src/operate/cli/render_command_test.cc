@@ -31,6 +31,41 @@ TEST(RenderCommand, gke_prints_the_limits_that_it_needs) {
   EXPECT_NE(document.out.find("\"metric\": \"GPUS_ALL_REGIONS\""), std::string::npos) << document.out;
 }
 
+// The examples, as the guide renders them.
+TEST(RenderCommand, servers_go_to_both_kinds_of_clusters) {
+  const SystoleRunner systole;
+  const std::string examples = SYSTOLE_SOURCE_DIR "/examples/";
+  const std::vector<std::string> gke = {"--set", "serve.from=/models/llama3.1-8b",
+                                        "--set", "serve.replicas=3:6",
+                                        "--set", "resources.accelerators=h100:1",
+                                        "--set", "resources.provisioning=spot",
+                                        "--set", "image=registry.example/systole:1",
+                                        "--set", "volumes={/models: {bucket: my-models, read_only: true}}",
+                                        "--set", "gke={project: my-lab-7, cluster: serve, location: us-central1-a}"};
+  std::vector<std::string> words = {"render", examples + "serve-8b.yaml", "--on", "gke"};
+  words.insert(words.end(), gke.begin(), gke.end());
+  const Captured made = systole.run(words);
+  ASSERT_EQ(made.exit.code, 0) << made.err;
+  for (const char* file : {"serve.yaml", "cluster.sh", "cluster.tf", "undo.sh"})
+    EXPECT_TRUE(std::filesystem::exists(systole.folder() / "rendered/gke" / file)) << file;
+  EXPECT_NE(made.err.find("apply --server-side -f rendered/gke/serve.yaml\n"), std::string::npos) << made.err;
+  const std::string pool = read_text_file((systole.folder() / "rendered/gke/cluster.sh").string()).value();
+  for (const char* option : {"--min-nodes=3", "--max-nodes=7", "--spot"})
+    EXPECT_NE(pool.find(option), std::string::npos) << option;
+
+  const Captured small =
+      systole.run({"render", examples + "serve-small.yaml", "--on", "kubernetes", "--set", "serve.from=/runs/gpt2",
+                   "--set", "serve.replicas=2", "--set", "resources={threads: 4, memory: 4GiB}", "--set",
+                   "image=registry.example/systole:1", "--set", "claims={/runs: runs}"});
+  ASSERT_EQ(small.exit.code, 0) << small.err;
+  EXPECT_NE(small.err.find("start: kubectl apply --server-side -f rendered/kubernetes/serve.yaml\n"), std::string::npos)
+      << small.err;
+  const Captured bare = systole.run({"render", examples + "serve-small.yaml", "--on", "kubernetes"});
+  EXPECT_EQ(bare.exit.code, 2);
+  EXPECT_NE(bare.err.find("serve.replicas: nothing says how many servers there are"), std::string::npos) << bare.err;
+  EXPECT_EQ(systole.run({"render", examples + "serve-small.yaml", "--on", "slurm"}).exit.code, 3);
+}
+
 // A new project has lower quotas: check reports which, how much is needed, and how to request more.
 TEST(RenderCommand, check_tells_the_quotas_that_a_new_project_lacks) {
   const SystoleRunner systole;

@@ -7,6 +7,7 @@ namespace systole::cli {
 void add_render_arguments(Subcommand command, RenderArguments& arguments, const std::vector<std::string>& targets) {
   arguments.workload.command = true;
   arguments.workload.machines = true;
+  arguments.workload.serves = true;
   Option workload = command.add_option("workload", arguments.workload.path, "the workload's YAML file");
   Option plan = command.add_option("--plan", arguments.plan,
                                    "what a plan says: plan.json of `systole plan --out`, in place of a workload");

@@ -604,6 +604,54 @@ TEST_F(ServeCommand, a_client_that_leaves_frees_its_slot) {
   EXPECT_TRUE(server.stop().ok());
 }
 
+// What a cluster starts is what the program takes, and what it asks of a pod is there.
+TEST_F(ServeCommand, a_rendered_server_starts_and_has_what_its_cluster_asks_for) {
+  systole_->write("served.yaml", R"(systole: 1
+name: tiny
+workload: serve
+model: { family: gpt, layers: 1, width: 16, heads: 2, context: 256, vocabulary: 300 }
+serve: { from: /runs/tiny-1, slots: 2, context: 64, replicas: '2:3', parameter: i8, traffic: { rate: 1 } }
+image: registry.example/systole:1
+claims: { /runs: runs }
+resources: { threads: 1, memory: 1GiB }
+)");
+  const Captured rendered = systole_->run({"render", "served.yaml", "--on", "kubernetes"});
+  ASSERT_EQ(rendered.exit.code, 0) << rendered.err;
+  const std::string text = text_of(systole_->folder() / "rendered/kubernetes/serve.yaml");
+  Node container, scaler;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find("\n---\n", begin), text.size());
+    const Node object = parse_yaml(text.substr(begin, end - begin), "serve.yaml").value();
+    if (object.find("kind")->text() == "Deployment")
+      container = object.find("spec")->find("template")->find("spec")->find("containers")->items()[0];
+    if (object.find("kind")->text() == "HorizontalPodAutoscaler") scaler = *object.find("spec");
+    begin = end + 5;
+  }
+  ASSERT_FALSE(container.is_null());
+  ASSERT_FALSE(scaler.is_null());
+  systole_->write_secret("token", "secret");
+  std::vector<std::string> words;
+  for (const Node& word : container.find("command")->items()) words.push_back(word.text());
+  ASSERT_EQ((std::vector<std::string>(words.begin(), words.begin() + 3)),
+            (std::vector<std::string>{"systole", "serve", "/runs/tiny-1"}));
+  words.erase(words.begin(), words.begin() + 3);
+  const auto value = [&](const char* option) { return std::next(std::ranges::find(words, option)); };
+  *value("--listen") = "127.0.0.1";
+  *value("--token-file") = "token";
+  const auto port = std::ranges::find(words, "--port");  // the server of this test takes any
+  ASSERT_EQ(*std::next(port), "8000");
+  words.erase(port, port + 2);
+  Server server(*systole_, words);
+  for (const char* probe : {"startupProbe", "readinessProbe", "livenessProbe"})
+    EXPECT_EQ(server.send("GET", container.find(probe)->find("httpGet")->find("path")->text()).status, 200) << probe;
+  EXPECT_EQ(server.send("GET", "/metrics").status, 401);
+  const std::string metric = scaler.find("metrics")->items()[0].find("pods")->find("metric")->find("name")->text();
+  const std::string metrics = server.send("GET", "/metrics", "", {}, "secret").body;
+  EXPECT_NE(metrics.find("\n" + metric + "{"), std::string::npos) << metric << metrics;
+  EXPECT_NE(server.send("GET", "/v1/models", "", {}, "secret").body.find("\"tiny\""), std::string::npos);
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+}
+
 TEST_F(ServeCommand, tokens_are_asked_for_and_other_machines_need_one) {
   systole_->write_secret("tokens", "# who may ask\nfirst\nsecond\n");
   Server server(*systole_, {"--token-file", "tokens"});

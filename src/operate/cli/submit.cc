@@ -34,6 +34,19 @@ void check_takes_runs(const SubmitOptions& options) {
     fail(option_lacks(*row, &JobTargetRow::contexts, "--context", "leave --context out"));
 }
 
+// A run ends, has a state and results; a server has none of these, and kubectl keeps it. Errors of the workload are
+// left to its rendering.
+void refuse_serving(const SubmitOptions& options) {
+  if (options.job.workload.path.empty()) return;
+  const Result<LoadedWorkload> loaded = load_workload(options.job.workload);
+  if (!loaded.ok() || loaded->workload.kind != Workload::Kind::serve) return;
+  fail(error(ErrorKind::invalid, "submit starts runs, which end, and this workload serves")
+           .at({options.job.workload.path})
+           .hinted(fmt::format("systole render {} --on kubernetes; kubectl apply -f "
+                               "rendered/kubernetes/serve.yaml",
+                               words_of(options.job.workload))));
+}
+
 // Ids of the jobs that it waits for, by run names.
 std::vector<std::string> ids_of(const SubmitOptions& options, Context& context) {
   std::vector<std::string> ids;
@@ -48,6 +61,7 @@ std::vector<std::string> ids_of(const SubmitOptions& options, Context& context) 
 
 ExitCode submit(const SubmitOptions& options, Context& context) {
   check_takes_runs(options);
+  refuse_serving(options);
   const std::unique_ptr<ClusterClient> cluster =
       open_cluster(options.job.on, {{"context", options.context}}, follow_scene_of(context).messages.warning).value();
   const std::string kept = Submissions::path_below(kRunsFolder).value();

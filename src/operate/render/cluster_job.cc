@@ -111,14 +111,16 @@ Result<ClusterJob> cluster_job(const RenderRequest& ask, const JobDefaults& defa
   job.nodes = w.resources.nodes.value_or(CountRange{defaults.nodes, defaults.nodes});
   job.gpus_per_node = w.resources.gpus_per_node.value_or(0);
   if (const Status hardware = set_hardware(ask, job); !hardware.ok()) note(hardware.error());
-  const bool model = w.command.empty();
+  const bool serves = w.kind == Workload::Kind::serve, model = w.command.empty() && !serves;
   job.launcher = defaults.launcher;
   // A model uses all GPUs of its node in one process. Programs get one GPU per process, unless they are started once.
-  const bool once = model || job.launcher == KubernetesSpec::Launcher::program || job.gpus_per_node == 0;
+  const bool once = model || serves || job.launcher == KubernetesSpec::Launcher::program || job.gpus_per_node == 0;
   job.ranks_per_node = w.resources.ranks_per_node.value_or(once ? 1 : job.gpus_per_node);
   job.longest = w.resources.longest;
   job.notice = w.ranks.notice.value_or(RanksSpec::kNotice);
   job.retries = w.ranks.retries.value_or(RanksSpec::kRetries);
+  if (serves && wrong.empty())
+    if (const Status servers = set_replicas(ask, job); !servers.ok()) note(servers.error());
   job.folder = w.folder.empty() ? "runs" : w.folder;
   if (job.folder.starts_with('-')) job.folder = "./" + job.folder;
   check_texts(w, wrong);
@@ -127,13 +129,14 @@ Result<ClusterJob> cluster_job(const RenderRequest& ask, const JobDefaults& defa
   } else if (ask.plan != nullptr) {
     note(error(ErrorKind::invalid, "--plan: a program of your own (command) has no plan").hinted("leave --plan out"));
   }
-  for (Error& one :
-       lacking(*ask.target, {.workload = w, .nodes = job.nodes.most, .tpus = job.tpu(), .hardware = job.on}))
+  const std::int64_t at_once = serves ? 1 : job.nodes.most;  // servers need not start at once
+  for (Error& one : lacking(*ask.target, {.workload = w, .nodes = at_once, .tpus = job.tpu(), .hardware = job.on}))
     note(std::move(one));
   job.usd_per_hour = usd_per_hour(w, ask.plan, job.nodes.most);
   const Result<std::string> budget = budget_arguments(ask, job);
   if (!budget.ok()) note(budget.error());
   if (!wrong.empty()) return together(std::move(wrong));
+  if (serves) return job;
   const CountRange ranks = job.ranks();
   if (!model || ranks.most > 1)
     job.run_arguments = ranks.elastic() ? fmt::format(" --ranks {}:{}", ranks.least, ranks.most)

@@ -27,6 +27,10 @@ struct ClusterJob {
   std::optional<Provisioning> terms;     // as requested
   std::string reservation;
 
+  // Of workload: serve. Servers, each a pod with one device; nodes are then the machines for them.
+  std::optional<CountRange> replicas;
+  std::int64_t pods_per_node = 1;  // that share the devices, processors and memory of a node
+
   // Starts the ranks of a node; never `automatic`.
   KubernetesSpec::Launcher launcher = KubernetesSpec::Launcher::systole;
   std::optional<Seconds> longest;  // of one allocation
@@ -41,6 +45,7 @@ struct ClusterJob {
   bool tpu() const { return slice.has_value(); }
   std::int64_t hosts_per_slice() const { return slice ? slice->hosts : nodes.most; }
   std::int64_t devices_per_node() const { return slice ? slice->chips_per_host : gpus_per_node; }
+  std::int64_t devices_per_pod() const { return devices_per_node() / pods_per_node; }
   // Kubernetes resource name of a node's devices: "nvidia.com/gpu", "google.com/tpu"; empty: none.
   std::string device() const { return slice ? "google.com/tpu" : gpus_per_node > 0 ? "nvidia.com/gpu" : ""; }
 };
@@ -48,6 +53,13 @@ struct ClusterJob {
 // Looks up the catalog entries that a workload or its plan names, and sets in `job` machine to reservation, and the
 // resulting nodes and GPUs. Errors: not_found: no such entry; invalid: two sources disagree; both are named.
 Status set_hardware(const RenderRequest& ask, ClusterJob& job);
+
+// Of workload: serve, after set_hardware: sets replicas, the nodes that hold them and one more (a new version starts
+// beside the old), and the notice, which is the time to drain. Errors: invalid: no number of replicas; hardware of more
+// than a machine, or chips that cannot be had one by one.
+Status set_replicas(const RenderRequest& ask, ClusterJob& job);
+// Seconds of the notice during which new requests still come: the cluster takes a while to stop sending them.
+inline constexpr Seconds kUntilUnlisted{5.0};
 
 // A target's defaults where the workload says nothing.
 struct JobDefaults {

@@ -77,8 +77,10 @@ std::optional<Dollars> JobCost::total(const Price& price) const {
 JobCost cost_of(const RenderRequest& ask, const ClusterJob& job, const std::string& machine, const std::string& region,
                 const std::string& zone) {
   JobCost cost;
-  cost.least = job.slice ? job.slices : job.nodes.least;
-  cost.most = job.slice ? job.slices : job.nodes.most;
+  const bool slices = job.slice && !job.replicas;
+  cost.endless = job.replicas.has_value();
+  cost.least = slices ? job.slices : job.nodes.least;
+  cost.most = slices ? job.slices : job.nodes.most;
   cost.each = price_of_one(ask, job, machine, region, zone, Provisioning::on_demand);
   if (job.terms == Provisioning::spot || job.terms == Provisioning::flex_start)
     cost.terms = price_of_one(ask, job, machine, region, zone, *job.terms);
@@ -94,7 +96,8 @@ JobCost cost_of(const RenderRequest& ask, const ClusterJob& job, const std::stri
 std::vector<std::string> cost_lines(const JobCost& cost) {
   std::vector<std::string> lines{line_of(cost, cost.each)};
   if (cost.terms) lines.push_back(line_of(cost, *cost.terms));
-  if (!cost.time) lines.push_back("how long it runs is not known: resources.longest, or a plan, says it");
+  if (!cost.time && !cost.endless)
+    lines.push_back("how long it runs is not known: resources.longest, or a plan, says it");
   for (const std::string& what : cost.besides) lines.push_back("unknown: " + what);
   return lines;
 }

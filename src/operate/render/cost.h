@@ -20,6 +20,7 @@ struct JobCost {
   std::optional<Seconds> time;       // run time: as planned, otherwise the limit of one allocation
   bool planned = false;              // `time` is planned
   bool bounded = true;               // `time` is a limit that ends the run
+  bool endless = false;              // it serves until it is stopped
   std::vector<std::string> besides;  // items that are charged but not listed
 
   std::optional<DollarsPerHour> rate(const Price& price, std::int64_t count) const;

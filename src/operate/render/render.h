@@ -60,6 +60,7 @@ struct RenderRequest {
   std::string run;             // name of the run there; empty: the workload's
   std::string place;           // folder of the files, as printed commands name it
   std::string environment;     // the workload's environment overlay; empty: none
+  std::string planned;         // of workload: serve, how its replicas follow from the traffic; empty: they were given
   ImageRequest image;
 };
 // Whether the environment's name begins with "prod": there, references that may change (tags) are refused.

@@ -40,7 +40,7 @@ Topology of_gpus(const ClusterJob& job, const CatalogEntry* chip) {
   topology.domain =
       fmt::format("{}: {} x {}, {}", nodes == 1 ? "each node" : fmt::format("up to {} nodes of a rack", nodes),
                   nodes * here, job.machine->accelerator, links);
-  if (job.nodes.most > 1)
+  if (job.nodes.most > 1 && !job.replicas)  // servers do not speak to each other
     topology.network = fmt::format("between {}: {}{}", nodes == 1 ? "nodes" : "racks",
                                    job.fabric == nullptr ? "TCP" : job.fabric->transport, network_rate(job.fabric));
   return topology;

@@ -11,8 +11,10 @@
 #include "ground/base/version.h"
 #include "ground/catalog/tables.h"
 #include "ground/store/sha256.h"
+#include "operate/check/lint.h"
 #include "operate/run/catalog_files.h"
 #include "operate/run/held_plan.h"
+#include "operate/run/planned_replicas.h"
 #include "operate/targets/job_targets.h"
 
 namespace systole {
@@ -45,7 +47,8 @@ RenderFacts facts_of(CatalogView& view) {
 std::vector<const JobTargetRow*> targets_checked(const LoadedWorkload& loaded) {
   std::vector<const JobTargetRow*> targets = job_targets_meant(loaded.workload, loaded.source);
   const auto says = [&](std::string_view key) { return has_key(loaded.source, key); };
-  const bool many = says("resources.nodes") || says("resources.accelerators") || says("resources.gpus_per_node");
+  const bool many = loaded.workload.kind != Workload::Kind::serve &&
+                    (says("resources.nodes") || says("resources.accelerators") || says("resources.gpus_per_node"));
   if (targets.empty() && many) targets.push_back(&job_targets().front()->row());
   return targets;
 }
@@ -66,10 +69,13 @@ Result<std::vector<QuotaNote>> check_targets(const LoadedWorkload& loaded, const
   const std::vector<const JobTargetRow*> targets = targets_checked(loaded);
   if (targets.empty()) return notes;
   CatalogView view = TRY(open_catalog_view(*real_clock()));
+  Workload workload = loaded.workload;
+  if (const Result<std::string> planned = set_planned_replicas(view, workload); !planned.ok())
+    return loaded.source.placed(planned.error());
   std::vector<Error> wrong;
   for (const JobTargetRow* target : targets) {
-    RenderRequest ask{.target = target, .workload = loaded.workload, .facts = facts_of(view)};
-    ask.workload_file = carried(to_yaml(loaded.workload));
+    RenderRequest ask{.target = target, .workload = workload, .facts = facts_of(view)};
+    ask.workload_file = carried(to_yaml(workload));
     ask.version = kSystoleVersion;
     ask.place = "rendered";
     ask.environment = environment;
@@ -111,6 +117,7 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
   }
   if (settle) settle(job.workload);
   CatalogView view = open_catalog_view(*real_clock()).value();
+  const std::string planned = set_planned_replicas(view, job.workload).value();
   RenderRequest ask{.target = job.target, .workload = job.workload, .facts = facts_of(view)};
   ask.workload_file = carried(to_yaml(job.workload));
   if (job.plan) {
@@ -122,6 +129,7 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
   ask.run = run_name(arguments.run, job.workload).value();
   ask.place = place(ask.run);
   ask.environment = arguments.workload.environment;
+  ask.planned = planned;
   const std::vector<ImageRow> images = known_images().value();
   ask.image = {.base = arguments.base, .known = images};
   for (const ImageAccelerator each : {ImageAccelerator::cpu, ImageAccelerator::cuda, ImageAccelerator::tpu})
@@ -131,6 +139,9 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
                fmt::join(job_targets_that(&JobTargetRow::images), " or "))
              .hinted("take them out"));
   job.rendered = systole::render(ask).value();
+  if (job.workload.kind == Workload::Kind::serve)
+    for (const Lint& found : lint(job.workload))
+      job.rendered.warnings.push_back(fmt::format("{}: {}; {}", found.key, found.text, found.hint));
   job.sources.push_back({"workload.yaml", ask.workload_file.text});
   if (job.plan) job.sources.push_back({"plan.json", ask.plan_file.text});
   job.workload_sha256 = ask.workload_file.sha256;

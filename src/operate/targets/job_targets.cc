@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "describe/spec/target_needs.h"
 #include "ground/base/nearest.h"
 #include "operate/targets/list.h"
 
@@ -43,8 +44,10 @@ std::vector<const JobTargetRow*> targets_named(const Workload& workload, const W
 
 std::vector<const JobTargetRow*> job_targets_meant(const Workload& workload, const WorkloadSource& source) {
   std::vector<const JobTargetRow*> targets = targets_named(workload, source);
-  std::erase_if(targets,
-                [&](const JobTargetRow* row) { return workload.kind != Workload::Kind::machines && !row->jobs; });
+  std::erase_if(targets, [&](const JobTargetRow* row) {
+    if (workload.kind == Workload::Kind::serve) return !row->serves;
+    return workload.kind != Workload::Kind::machines && !row->jobs;
+  });
   return targets;
 }
 
@@ -63,6 +66,8 @@ Result<Rendered> render(const RenderRequest& ask) {
         .hinted(
             fmt::format("--on {} makes them; with command: in the place of workload: machines, a program runs there",
                         fmt::join(job_targets_that(&JobTargetRow::machines), " or ")));
+  if (ask.workload.kind == Workload::Kind::serve && !target->row().serves)
+    return option_lacks(target->row(), &JobTargetRow::serves, "workload: serve", "");
   return target->render(ask);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ground/base/counted.h"
 #include "operate/render/drawing.h"
 #include "operate/render/topology.h"
 
@@ -19,7 +20,7 @@ std::string ranks_text(const ClusterJob& job, std::int64_t node) {
 std::string node_text(const ClusterJob& job, const JobPlace& place, std::int64_t node) {
   const bool named = node < static_cast<std::int64_t>(place.nodes.size());
   std::string text = named ? place.nodes[static_cast<std::size_t>(node)] : fmt::format("node {}", node);
-  text += ": " + ranks_text(job, node);
+  text += ": " + (job.replicas ? counted(job.pods_per_node, "server") : ranks_text(job, node));
   const std::string chip = job.machine == nullptr ? "" : " x " + job.machine->accelerator;
   if (job.devices_per_node() > 0) text += fmt::format(", {}{}", job.devices_per_node(), chip.empty() ? " GPUs" : chip);
   if (node >= job.nodes.least) text += ", may come and go";
@@ -53,7 +54,7 @@ std::string network_text(const GkeCluster& gke) {
 std::vector<std::string> draw_groups(Drawing& d, const RenderRequest& ask, const ClusterJob& job,
                                      const JobPlace& place) {
   std::vector<std::string> groups;
-  const std::int64_t each = job.slice ? job.slice->hosts : job.nodes.most;
+  const std::int64_t each = job.slice && !job.replicas ? job.slice->hosts : job.nodes.most;
   const std::int64_t count = job.slice ? job.slices : 1;
   for (std::int64_t g = 0; g < count; ++g) {
     const bool drawn = g + 1 < kMostDrawn || g + 1 == count || count <= kMostDrawn;
@@ -108,7 +109,8 @@ std::string picture_of(const RenderRequest& ask, const ClusterJob& job, const Jo
     join_all(d.box(fmt::format("{}: claim {}", path, claim), Drawing::Shape::cylinder));
   for (const auto& [path, volume] : ask.workload.volumes)
     join_all(d.box(volume_text(path, volume), Drawing::Shape::cylinder));
-  if (!is_mounted(ask.workload, job.folder)) join_all(d.box("runs: " + job.folder, Drawing::Shape::cylinder));
+  if (!job.replicas && !is_mounted(ask.workload, job.folder))
+    join_all(d.box("runs: " + job.folder, Drawing::Shape::cylinder));
   return d.text();
 }
 

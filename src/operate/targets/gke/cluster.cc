@@ -134,7 +134,8 @@ std::vector<Error> refusals(const RenderRequest& ask, const ClusterJob& job) {
 // Networks of the GPUs, if there are several machines; by Google's names.
 std::vector<GkeNetwork> networks_of(const ClusterJob& job, const std::string& cluster, const std::string& zone) {
   std::vector<GkeNetwork> networks;
-  if (job.alone() || job.fabric == nullptr || job.machine == nullptr || job.machine->gpudirect.empty()) return networks;
+  if (job.replicas || job.alone() || job.fabric == nullptr || job.machine == nullptr || job.machine->gpudirect.empty())
+    return networks;
   const std::string& transport = job.fabric->transport;
   const std::int64_t cards = job.machine->gpu_nics.value_or(job.fabric->nics.value_or(0));
   const std::int64_t mtu = std::atoll(job.fabric->mtu.c_str());
@@ -173,14 +174,15 @@ std::vector<GkePool> pools_of(const RenderRequest& ask, const ClusterJob& job, c
   pool.reservation = job.reservation;
   pool.arm = job.machine != nullptr && job.machine->arch == "arm64";
   if (needs_hyperdisk(machine)) pool.disk = "hyperdisk-balanced";
-  pool.nodes = job.slice ? job.slice->hosts : job.nodes.least;
-  const std::int64_t most = job.slice ? job.slice->hosts : job.nodes.most;
+  const bool whole = job.slice && !job.replicas;  // all hosts of a slice; servers have a slice each
+  pool.nodes = whole ? job.slice->hosts : job.nodes.least;
+  const std::int64_t most = whole ? job.slice->hosts : job.nodes.most;
   if (job.nodes.elastic()) pool.least = job.nodes.least, pool.most = most;
   if (pool.terms == Provisioning::flex_start) {  // they start when they are granted, and end when unused
     pool.nodes = pool.least = 0;
     pool.most = most;
   }
-  pool.compact = !job.alone() && job.fabric != nullptr && pool.terms != Provisioning::flex_start &&
+  pool.compact = !job.replicas && !job.alone() && job.fabric != nullptr && pool.terms != Provisioning::flex_start &&
                  job.fabric->placement.starts_with("compact");
   if (!job.slice) return {pool};
   if (job.slice->hosts > 1) pool.topology = job.slice->shape_text();
@@ -293,7 +295,7 @@ std::vector<QuotaNeed> quotas_of(const RenderRequest& ask, const ClusterJob& job
   if (job.machine != nullptr) nodes.accelerator = job.machine->accelerator;
   nodes.machines = job.nodes.most;
   nodes.gpus = job.nodes.most * job.gpus_per_node;
-  if (job.slice) nodes.chips = job.slices * job.slice->chips;
+  if (job.slice) nodes.chips = (job.replicas ? job.nodes.most : job.slices) * job.slice->chips;
   return quota_needs(ask.facts.quotas, ask.facts.machines, gke_spends(std::move(nodes)));
 }
 

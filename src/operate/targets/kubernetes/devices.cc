@@ -85,7 +85,7 @@ void add_devices(const KubernetesJob& k, PodParts& parts) {
   add_users_selector(k, parts);
   const std::string label = gke_label(job);
   if (!job.device().empty()) {
-    const std::string count = std::to_string(job.devices_per_node());
+    const std::string count = std::to_string(job.devices_per_pod());
     for (Node* of : {&parts.requests, &parts.limits}) of->set(job.device(), count);
     parts.tolerate(job.device());
   }

@@ -1,4 +1,4 @@
-// Processors and memory of a pod: from the workload, or what is usable of a catalog machine that the pod has to itself.
+// Processors and memory of a pod: from the workload, or its part of what is usable of a catalog machine.
 #include <cmath>
 
 #include "operate/targets/kubernetes/pod.h"
@@ -19,14 +19,15 @@ double taken(double of, std::initializer_list<Step> steps, double beyond) {
   return sum + of * beyond;
 }
 
-// The share of a machine that a pod can use if it has the machine to itself.
+// The share of a machine that a pod can use.
 struct HostShare {
   std::int64_t cpus = 0;
   Bytes memory{};
 };
 
-// Nothing, 0 of each, if the catalog has no single number of processors and of memory.
-HostShare host_share(const MachineType& machine) {
+// Nothing, 0 of each, if the catalog has no single number of processors and of memory. `pods`: that share the machine.
+HostShare host_share(const MachineType& machine, std::int64_t pods_per_node) {
+  const auto pods = static_cast<double>(pods_per_node);
   const auto one = [](const std::optional<NumberRange>& range) {
     return range && range->least == range->most ? range->least : 0.0;
   };
@@ -39,8 +40,8 @@ HostShare host_share(const MachineType& machine) {
   const double guest = memory * 0.98;  // the kernel uses the rest
   const double memory_left = guest - taken(guest, {{4, 0.25}, {4, 0.2}, {8, 0.1}, {112, 0.06}}, 0.02) - 0.1;
   // One processor and 2 GiB for the cluster's own pods on every node.
-  return HostShare{static_cast<std::int64_t>(std::floor(cpu_left - 1)),
-                   kGiB * static_cast<std::int64_t>(std::floor(memory_left - 2))};
+  return HostShare{static_cast<std::int64_t>(std::floor((cpu_left - 1) / pods)),
+                   kGiB * static_cast<std::int64_t>(std::floor((memory_left - 2) / pods))};
 }
 
 }  // namespace
@@ -48,7 +49,7 @@ HostShare host_share(const MachineType& machine) {
 void add_host_share(const KubernetesJob& k, PodParts& parts) {
   const ResourcesSpec& resources = k.workload().resources;
   const ClusterJob& job = k.job;
-  const HostShare share = job.machine == nullptr ? HostShare{} : host_share(*job.machine);
+  const HostShare share = job.machine == nullptr ? HostShare{} : host_share(*job.machine, job.pods_per_node);
   const bool known = share.cpus > 0;
   const auto note = [&](Error e) { parts.wrong.push_back(std::move(e)); };
   std::int64_t cpus = resources.threads ? *resources.threads * job.ranks_per_node : share.cpus;

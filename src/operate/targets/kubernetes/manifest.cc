@@ -1,4 +1,5 @@
-// job.yaml: the object that runs the job and the objects beside it, in the order of creation.
+// job.yaml: the object that runs the job and the objects beside it, in the order of creation. serve.yaml: those of
+// server.h.
 #include "operate/targets/kubernetes/manifest.h"
 
 #include <fmt/ranges.h>
@@ -13,6 +14,7 @@
 #include "operate/render/topology.h"
 #include "operate/targets/kubernetes/pod.h"
 #include "operate/targets/kubernetes/queue.h"
+#include "operate/targets/kubernetes/server.h"
 #include "operate/targets/picture.h"
 
 namespace systole {
@@ -20,6 +22,8 @@ namespace {
 
 using Kind = KubernetesSpec::Kind;
 using Launcher = KubernetesSpec::Launcher;
+
+constexpr const char *kJobFile = "job.yaml", *kServerFile = "serve.yaml";
 
 struct KindTraits {
   const char* name;     // in the workload
@@ -79,12 +83,12 @@ void check(const KubernetesJob& k, PodParts& parts) {
   const auto note = [&](Error e) { parts.wrong.push_back(std::move(e)); };
   if (w.image.empty()) {
     note(key_error(ErrorKind::invalid, "image", "a pod needs one, with {} in it",
-                   k.by_agent() ? k.ask.version : std::string("the program"))
+                   k.by_agent() || k.job.replicas ? k.ask.version : std::string("the program"))
              .hinted("image: REGISTRY/NAME@sha256:DIGEST"));
   } else if (const Status image = check_image(w.image); !image.ok()) {
     note(image.error());
   }
-  if (w.command.empty() && (!w.folder.starts_with('/') || !is_held(w, k.job.folder)))
+  if (w.command.empty() && !k.job.replicas && (!w.folder.starts_with('/') || !is_held(w, k.job.folder)))
     note(key_error(ErrorKind::invalid, "folder", "'{}' is in no claim: checkpoints would end with their pod",
                    comment_text(k.job.folder))
              .hinted("claims: { /runs: NAME }, folder: /runs"));
@@ -128,6 +132,12 @@ void check_kind(const KubernetesJob& k, PodParts& parts) {
              .hinted("kubernetes: { kind: job, launcher: systole }, or take ranks.tls out"));
 }
 
+std::string text_of(const KubernetesJob& k, const std::vector<Node>& objects) {
+  std::string text = made_from(k.ask, k.job) + k.ask.planned + topology_comment(k.ask, k.job);
+  for (std::size_t o = 0; o < objects.size(); ++o) text += (o > 0 ? "---\n" : "") + to_sourced_yaml(objects[o]);
+  return text;
+}
+
 std::string manifest(const KubernetesJob& k, PodParts& parts) {
   Node job = traits_of(k.kind).object(k, parts);
   std::vector<Node> objects = {config_map(k, parts)};
@@ -137,9 +147,7 @@ std::string manifest(const KubernetesJob& k, PodParts& parts) {
   }
   for (const Node& one : parts.objects) objects.push_back(one);
   objects.push_back(std::move(job));
-  std::string text = made_from(k.ask, k.job) + topology_comment(k.ask, k.job);
-  for (std::size_t o = 0; o < objects.size(); ++o) text += (o > 0 ? "---\n" : "") + to_sourced_yaml(objects[o]);
-  return text;
+  return text_of(k, objects);
 }
 
 // Kinds of the objects beside the job, for kubectl: those deleted with the run, or those that hold its data.
@@ -156,6 +164,7 @@ std::string made_kinds(const PodParts& parts, bool data) {
 void tell(const KubernetesJob& k, const PodParts& parts, Rendered& rendered) {
   const Workload& w = k.workload();
   const ClusterJob& job = k.job;
+  const bool serves = job.replicas.has_value(), token = k.has_token() || serves;
   const std::string kubectl = w.kubernetes.name_space.empty() ? "kubectl" : "kubectl -n " + w.kubernetes.name_space;
   const auto command = [&](const char* what, std::string line) {
     rendered.commands.emplace_back(what, std::move(line));
@@ -163,7 +172,7 @@ void tell(const KubernetesJob& k, const PodParts& parts, Rendered& rendered) {
   if (!w.kubernetes.name_space.empty() && w.kubernetes.name_space != "default")
     command("namespace",
             fmt::format("kubectl get namespace {0} >/dev/null 2>&1 || kubectl create namespace {0}", k.space));
-  if (k.has_token())
+  if (token)
     command("token", fmt::format("od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' | {} create secret generic {}-token "
                                  "--from-file=token=/dev/stdin",
                                  kubectl, job.run));
@@ -171,13 +180,19 @@ void tell(const KubernetesJob& k, const PodParts& parts, Rendered& rendered) {
   if (w.kubernetes.queue_nodes)
     command("queue", fmt::format("{} apply --server-side -f {}/queues.yml # once, by who keeps the cluster", kubectl,
                                  shell_word(k.ask.place)));
-  command("start", fmt::format("{} apply --server-side -f {}/job.yaml", kubectl, shell_word(k.ask.place)));
+  if (serves)
+    for (auto& [what, line] : scaling_commands(k)) command(what.c_str(), line);
+  command("start", fmt::format("{} apply --server-side -f {}/{}", kubectl, shell_word(k.ask.place),
+                               serves ? kServerFile : kJobFile));
   command("look", fmt::format("{} get pods -l systole/run={}", kubectl, job.run));
   const std::string made = made_kinds(parts, false), data = made_kinds(parts, true);
-  command("stop", fmt::format("{} delete {},service,configmap,networkpolicy{}{} -l systole/run={}", kubectl,
-                              traits_of(k.kind).objects, made.empty() ? "" : ",", made, job.run));
+  const std::string kinds =
+      serves ? kServerKinds : fmt::format("{},service,configmap,networkpolicy", traits_of(k.kind).objects);
+  if (serves) command("reach", fmt::format("{} port-forward service/{} {}", kubectl, job.run, kServerPort));
+  command("stop",
+          fmt::format("{} delete {}{}{} -l systole/run={}", kubectl, kinds, made.empty() ? "" : ",", made, job.run));
   if (!data.empty()) command("data", fmt::format("{} delete {} -l systole/run={}", kubectl, data, job.run));
-  if (k.has_token()) command("forget", fmt::format("{} delete secret {}-token", kubectl, job.run));
+  if (token) command("forget", fmt::format("{} delete secret {}-token", kubectl, job.run));
   const auto warn = [&](std::string text) { rendered.warnings.push_back(std::move(text)); };
   if (w.image.find('@') == w.image.npos)
     warn(fmt::format("image: {} is what its tag names today; a digest is one image for ever", w.image));
@@ -204,13 +219,17 @@ Result<Rendered> render_kubernetes(const RenderRequest& ask, const ClusterJob& j
   const KubernetesJob k = kubernetes_job(ask, job);
   PodParts first;
   check(k, first);
-  PodParts parts = pod_parts(k);
+  const bool serves = job.replicas.has_value();
+  PodParts parts = serves ? server_parts(k) : pod_parts(k);
   parts.wrong.insert(parts.wrong.begin(), std::make_move_iterator(first.wrong.begin()),
                      std::make_move_iterator(first.wrong.end()));
-  check_kind(k, parts);
+  if (!serves) check_kind(k, parts);
   Rendered rendered;
   if (!ask.workload.kubernetes.name_space.empty()) rendered.where["namespace"] = k.space;
-  rendered.files.push_back({"job.yaml", manifest(k, parts)});
+  if (serves)
+    rendered.files.push_back({kServerFile, text_of(k, server_objects(k, parts))});
+  else
+    rendered.files.push_back({kJobFile, manifest(k, parts)});
   // Named .yml because submit sends files that end in .yaml; this one is for the cluster's administrator.
   if (ask.workload.kubernetes.queue_nodes) rendered.files.push_back({"queues.yml", queues_file(k, parts)});
   if (!parts.wrong.empty()) return together(std::move(parts.wrong));

@@ -1,5 +1,5 @@
 #pragma once
-// job.yaml, for any Kubernetes cluster.
+// job.yaml, or serve.yaml of a workload that serves, for any Kubernetes cluster.
 
 #include "operate/render/cluster_job.h"
 

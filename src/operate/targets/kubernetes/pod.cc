@@ -19,6 +19,7 @@ spec:
   automountServiceAccountToken: $mounts_token
   nodeSelector: $selector
   tolerations: $tolerations
+  topologySpreadConstraints: $spread
   resourceClaims: $resource_claims
   securityContext:
     runAsNonRoot: true
@@ -30,10 +31,14 @@ spec:
   containers:
     - name: $container
       image: $image
-      command: [/bin/sh, /systole/files/start.sh]
+      command: $command
       env: $env
       ports: $ports
       resources: { requests: $requests, limits: $limits, claims: $claims }
+      startupProbe: $startup
+      readinessProbe: $readiness
+      livenessProbe: $liveness
+      lifecycle: $lifecycle
       securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: [ALL], add: $capabilities } }
       volumeMounts: $mounts
   volumes: $volumes
@@ -119,16 +124,22 @@ Node pod_template(const KubernetesJob& k, const PodParts& parts, const PodFrame&
   hole("mounts_token", !w.kubernetes.service_account.empty());
   hole("selector", parts.selector);
   hole("tolerations", parts.tolerations);
+  hole("spread", frame.spread);
   hole("resource_claims", parts.resource_claims);
   hole("user", kUser);
   hole("init_containers", parts.init_containers);
   hole("container", frame.container);
   hole("image", w.image);
+  hole("command", frame.command);
   hole("env", parts.env);
   hole("ports", std::move(ports));
   hole("requests", parts.requests);
   hole("limits", parts.limits);
   hole("claims", parts.claims);
+  hole("startup", frame.startup);
+  hole("readiness", frame.readiness);
+  hole("liveness", frame.liveness);
+  hole("lifecycle", frame.lifecycle);
   hole("capabilities", parts.capabilities);
   hole("mounts", parts.mounts);
   hole("volumes", parts.volumes);

@@ -23,7 +23,7 @@ struct KubernetesJob {
   const Workload& workload() const { return ask.workload; }
   bool by_agent() const { return job.launcher == KubernetesSpec::Launcher::systole; }
   // Agents meet and authenticate by a token.
-  bool has_token() const { return by_agent() && !job.alone(); }
+  bool has_token() const { return by_agent() && !job.alone() && !job.replicas; }
 };
 
 // A null node is an empty list or map.
@@ -74,6 +74,10 @@ struct PodFrame {
   std::string container = "systole";
   std::string restart = "Never";  // empty: set by the object
   std::string subdomain;          // empty: none, or set by the object
+  Node command = Node::sequence({"/bin/sh", "/systole/files/start.sh"});
+  // Of the container of a server; null: none.
+  Node startup, readiness, liveness, lifecycle;
+  Node spread;  // over nodes; null: as the cluster does
 };
 // { metadata, spec }, as a Job's template.
 Node pod_template(const KubernetesJob& k, const PodParts& parts, const PodFrame& frame);

@@ -20,8 +20,8 @@ inline Workload workload(const char* name, const std::vector<std::string>& sets)
   return read_workload(read_text_file(path).value(), path, {.sets = sets}).value();
 }
 
-inline Result<Rendered> rendered(const Workload& of, const Plan* plan = nullptr) {
-  RenderRequest ask{.target = find_job_target_row("kubernetes"), .workload = of, .facts = builtin_facts()};
+inline Result<Rendered> rendered(const Workload& of, const Plan* plan = nullptr, const char* target = "kubernetes") {
+  RenderRequest ask{.target = find_job_target_row(target), .workload = of, .facts = builtin_facts()};
   ask.plan = plan;
   ask.workload_file = {to_yaml(of), std::string(64, '1')};
   ask.program_sha256 = std::string(64, '2');
@@ -30,8 +30,8 @@ inline Result<Rendered> rendered(const Workload& of, const Plan* plan = nullptr)
   return render(ask);
 }
 
-inline std::vector<Node> objects_of(const Workload& of) {
-  const std::string text = rendered(of).value().files[0].text;
+inline std::vector<Node> objects_of(const Workload& of, const char* target = "kubernetes") {
+  const std::string text = rendered(of, nullptr, target).value().files[0].text;
   std::vector<Node> objects;
   for (std::size_t at = 0; at != text.npos;) {
     const std::size_t end = text.find("\n---\n", at);
@@ -85,8 +85,8 @@ inline OfficialSchemas& schemas() {
   return all;
 }
 
-inline std::string refusals(const char* name, std::vector<std::string> sets) {
-  const Result<Rendered> result = rendered(workload(name, sets));
+inline std::string refusals(const char* name, std::vector<std::string> sets, const char* target = "kubernetes") {
+  const Result<Rendered> result = rendered(workload(name, sets), nullptr, target);
   if (result.ok()) return "";
   std::string text = result.error().message + " | " + result.error().hint + "\n";
   for (const Error& other : result.error().others) text += other.message + " | " + other.hint + "\n";

@@ -1,0 +1,197 @@
+// Servers on Kubernetes: what a Deployment, its Service and its autoscaler say of each other.
+#include <gtest/gtest.h>
+
+#include "operate/targets/kubernetes/testing/kubernetes_rendered.h"
+
+namespace systole {
+namespace {
+
+// On the cluster that a company has.
+const std::vector<std::string> kHere = {"serve.from=/runs/gpt2", "serve.replicas=2",
+                                        "resources={threads: 4, memory: 4GiB}", "image=registry.example/systole:0.1",
+                                        "claims={/runs: runs}"};
+// On one that is made for it.
+const std::vector<std::string> kMade = {"serve.from=/models/llama",
+                                        "serve.replicas=3:6",
+                                        "resources.accelerators=g2-standard-12:1",
+                                        "image=registry.example/systole:0.1",
+                                        "volumes={/models: {bucket: my-models, read_only: true}}",
+                                        "kubernetes.gcp_service_account=server@my-lab-7.iam.gserviceaccount.com",
+                                        "gke={project: my-lab-7, cluster: serve, location: us-central1-a}"};
+
+Workload small(std::vector<std::string> more = {}) {
+  more.insert(more.begin(), kHere.begin(), kHere.end());
+  return workload("serve-small.yaml", more);
+}
+Workload large(std::vector<std::string> more = {}) {
+  more.insert(more.begin(), kMade.begin(), kMade.end());
+  return workload("serve-8b.yaml", more);
+}
+
+std::vector<std::string> command_of(const Node& deployment) {
+  std::vector<std::string> words;
+  for (const Node& word : at(deployment, "spec.template.spec.containers.0.command").items())
+    words.push_back(word.text());
+  return words;
+}
+std::string after(const std::vector<std::string>& words, std::string_view option) {
+  const auto found = std::ranges::find(words, option);
+  return found == words.end() ? "" : *(found + 1);
+}
+
+bool has_kind(const std::vector<Node>& objects, std::string_view kind) {
+  return std::ranges::any_of(objects, [&](const Node& o) { return o.find("kind")->text() == kind; });
+}
+
+TEST(RenderServer, every_object_is_as_its_official_schema_says) {
+  for (const auto& [of, target, count] :
+       {std::tuple(small(), "kubernetes", 3u), std::tuple(small({"serve.replicas=1:2"}), "kubernetes", 4u),
+        std::tuple(large(), "gke", 8u), std::tuple(large(), "kubernetes", 5u)}) {
+    const std::vector<Node> objects = objects_of(of, target);
+    EXPECT_EQ(objects.size(), count) << target;
+    for (const Node& object : objects) EXPECT_EQ(schemas().wrong(object).value_or(""), "") << to_yaml(object);
+  }
+  const Node deployment = of_kind(objects_of(small()), "Deployment");
+  const std::string container = "spec.template.spec.containers.0.";
+  EXPECT_TRUE(schemas().wrong(with(deployment, "spec.strategy.rollingUpdate.maxSurges", 1)));
+  EXPECT_TRUE(schemas().wrong(with(deployment, container + "startupProbe.httpGet.port", Node())));
+}
+
+TEST(RenderServer, its_ports_selectors_and_times_fit_each_other) {
+  for (const auto& [of, target] : {std::pair(small(), "kubernetes"), std::pair(large(), "gke")}) {
+    const std::vector<Node> objects = objects_of(of, target);
+    const Node& deployment = of_kind(objects, "Deployment");
+    const Node &service = of_kind(objects, "Service"), &budget = of_kind(objects, "PodDisruptionBudget");
+    const Node& container = at(deployment, "spec.template.spec.containers.0");
+    const std::vector<std::string> words = command_of(deployment);
+    const std::string port = after(words, "--port");
+    EXPECT_EQ(at(service, "spec.ports.0.targetPort").text(), port);
+    EXPECT_EQ(at(service, "spec.ports.0.port").text(), port);
+    EXPECT_EQ(at(container, "ports.0.containerPort").text(), port);
+    for (const char* probe : {"startupProbe", "readinessProbe", "livenessProbe"})
+      EXPECT_EQ(at(container, std::string(probe) + ".httpGet.port").text(), port);
+    EXPECT_EQ(at(container, "resources.limits.cpu"), at(container, "resources.requests.cpu")) << "its threads";
+    const Node& labels = at(deployment, "spec.template.metadata.labels");
+    const Node& pods = at(deployment, "spec.selector.matchLabels");
+    for (const Node::Entry& label : pods.entries()) EXPECT_EQ(*labels.find(label.key), label.value);
+    EXPECT_EQ(at(service, "spec.selector"), pods);
+    EXPECT_EQ(at(budget, "spec.selector.matchLabels"), pods);
+    const std::string token = after(words, "--token-file");
+    EXPECT_TRUE(token.starts_with(at(container, "volumeMounts.0.mountPath").text() + "/")) << token;
+    const int drain =
+        std::stoi(after(words, "--grace")) + std::stoi(at(container, "lifecycle.preStop.sleep.seconds").text());
+    EXPECT_GT(std::stoi(at(deployment, "spec.template.spec.terminationGracePeriodSeconds").text()), drain);
+    EXPECT_EQ(at(deployment, "spec.strategy.rollingUpdate.maxUnavailable").text(), "0");
+    EXPECT_EQ(at(deployment, "spec.strategy.rollingUpdate.maxSurge").text(), "1");
+    const int starts = std::stoi(at(container, "startupProbe.periodSeconds").text()) *
+                       std::stoi(at(container, "startupProbe.failureThreshold").text());
+    EXPECT_EQ(starts, 600) << "twice 5 minutes";
+    EXPECT_GT(std::stoi(at(deployment, "spec.progressDeadlineSeconds").text()), starts);
+  }
+  const std::vector<Node> slow = objects_of(small({"serve.cold_start=1002ms"}));
+  EXPECT_EQ(at(of_kind(slow, "Deployment"), "spec.template.spec.containers.0.startupProbe.failureThreshold").text(),
+            "1")
+      << "3 s, in probes of 5 s";
+}
+
+TEST(RenderServer, starts_the_server_that_was_planned) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(command_of(of_kind(objects_of(small()), "Deployment")),
+            (Words{"systole", "serve", "/runs/gpt2", "--name", "serve-small", "--listen", "0.0.0.0", "--port", "8000",
+                   "--token-file", "/systole/token/token", "--slots", "4", "--context", "512", "--waiting", "64",
+                   "--grace", "30"}));
+  const Words large_words = command_of(of_kind(objects_of(large({"serve.parameter=i8"}), "gke"), "Deployment"));
+  EXPECT_EQ(after(large_words, "--device"), "gpu");
+  EXPECT_EQ(after(large_words, "--weights"), "int8");
+  const Words tpu = command_of(of_kind(objects_of(large({"resources.accelerators=v5e:1"}), "gke"), "Deployment"));
+  EXPECT_EQ(after(tpu, "--device"), "tpu");
+}
+
+// A number in the Deployment would undo what the autoscaler has decided, each time that the file is applied.
+TEST(RenderServer, a_range_is_autoscaled_by_the_requests_that_wait) {
+  const std::vector<Node> fixed = objects_of(small());
+  EXPECT_EQ(at(of_kind(fixed, "Deployment"), "spec.replicas").text(), "2");
+  EXPECT_FALSE(has_kind(fixed, "HorizontalPodAutoscaler"));
+  for (const auto& [target, metric] : {std::pair("gke", "prometheus.googleapis.com|vllm:num_requests_waiting|gauge"),
+                                       std::pair("kubernetes", "vllm:num_requests_waiting")}) {
+    const std::vector<Node> ranged = objects_of(large(), target);
+    EXPECT_EQ(of_kind(ranged, "Deployment").find("spec")->find("replicas"), nullptr);
+    const Node& scaler = of_kind(ranged, "HorizontalPodAutoscaler");
+    EXPECT_EQ(at(scaler, "spec.scaleTargetRef.name"), at(of_kind(ranged, "Deployment"), "metadata.name"));
+    EXPECT_EQ(at(scaler, "spec.minReplicas").text(), "3");
+    EXPECT_EQ(at(scaler, "spec.maxReplicas").text(), "6");
+    EXPECT_EQ(at(scaler, "spec.metrics.0.pods.metric.name").text(), metric);
+    EXPECT_EQ(at(scaler, "spec.metrics.0.pods.target.averageValue").text(), "4") << "of 8 slots";
+  }
+}
+
+TEST(RenderServer, nobody_outside_reaches_it_and_collectors_show_its_token) {
+  EXPECT_EQ(at(of_kind(objects_of(small()), "Service"), "spec.type").text(), "ClusterIP");
+  const std::vector<Node> objects = objects_of(large(), "gke");
+  const Node& service = of_kind(objects, "Service");
+  EXPECT_EQ(at(service, "spec.type").text(), "LoadBalancer");
+  EXPECT_EQ(at(service, "metadata.annotations").find("networking.gke.io/load-balancer-type")->text(), "Internal");
+  const Node& monitoring = of_kind(objects, "PodMonitoring");
+  EXPECT_EQ(at(monitoring, "spec.endpoints.0.port"),
+            at(of_kind(objects, "Deployment"), "spec.template.spec.containers.0.ports.0.name"));
+  const std::string secret = at(monitoring, "spec.endpoints.0.authorization.credentials.secret.name").text();
+  EXPECT_EQ(secret, "serve-8b-token");
+  EXPECT_EQ(at(of_kind(objects, "Role"), "rules.0.resourceNames.0").text(), secret);
+  const Rendered made = rendered(large(), nullptr, "gke").value();
+  std::string text;
+  for (const auto& [what, line] : made.commands) text += what + ": " + line + "\n";
+  for (const char* part : {" create secret generic serve-8b-token --from-file=token=/dev/stdin\n",
+                           "apply --server-side -f here/serve.yaml\n", "port-forward service/serve-8b 8000\n",
+                           "delete deployment,service,horizontalpodautoscaler,poddisruptionbudget,podmonitoring,role,"
+                           "rolebinding,serviceaccount -l systole/run=serve-8b\n",
+                           "custom-metrics-stackdriver-adapter"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << text;
+}
+
+// A machine with several devices holds a server on each; a new version needs room beside the old one.
+TEST(RenderServer, each_server_has_one_device_and_its_part_of_the_machine) {
+  const Workload eight = large({"resources.accelerators=a3-highgpu-8g:1", "serve.replicas=8"});
+  const std::vector<Node> objects = objects_of(eight, "gke");
+  const Node& pod = at(of_kind(objects, "Deployment"), "spec.template.spec");
+  EXPECT_EQ(at(pod, "containers.0.resources.limits").find("nvidia.com/gpu")->text(), "1");
+  EXPECT_EQ(at(pod, "nodeSelector").find("cloud.google.com/gke-accelerator-count")->text(), "8") << "as nodes have it";
+  const int cpus = std::stoi(at(pod, "containers.0.resources.requests.cpu").text());
+  EXPECT_GE(cpus, 20);
+  EXPECT_LE(8 * cpus, 208);
+  const Rendered made = rendered(eight, nullptr, "gke").value();
+  EXPECT_EQ(made.cost->least, 1);
+  EXPECT_EQ(made.cost->most, 2) << "the ninth server, of a new version";
+  for (const std::string& line : cost_lines(*made.cost)) EXPECT_EQ(line.find("how long it runs"), line.npos) << line;
+  const Rendered tpus = rendered(large({"resources.accelerators=v5e:1"}), nullptr, "gke").value();
+  EXPECT_EQ(tpus.cost->least, 3);
+  EXPECT_EQ(tpus.cost->most, 7);
+}
+
+TEST(RenderServer, a_spot_node_gives_a_server_15_seconds) {
+  const std::vector<Node> objects = objects_of(large({"resources.provisioning=spot"}), "gke");
+  EXPECT_EQ(at(of_kind(objects, "Deployment"), "spec.template.spec.terminationGracePeriodSeconds").text(), "15");
+  EXPECT_EQ(after(command_of(of_kind(objects, "Deployment")), "--grace"), "5");
+}
+
+TEST(RenderServer, refuses_what_would_serve_nobody) {
+  const auto refuses = [](const char* target, const std::vector<std::string>& sets, const std::string& part) {
+    std::vector<std::string> all = std::string_view(target) == "gke" ? kMade : kHere;
+    all.insert(all.end(), sets.begin(), sets.end());
+    const std::string said = refusals("serve-8b.yaml", all, target);
+    EXPECT_NE(said.find(part), std::string::npos) << said;
+  };
+  refuses("kubernetes", {"serve.from=null"}, "serve.from: nothing says where the model is in a pod");
+  refuses("kubernetes", {"serve.from=runs/gpt2"}, "serve.from: 'runs/gpt2' is no path in a pod");
+  refuses("kubernetes", {"serve.replicas=null"}, "serve.replicas: nothing says how many servers there are");
+  refuses("kubernetes", {"image=null"}, "image: a pod needs one, with systole in it");
+  refuses("gke", {"resources.accelerators=a3-highgpu-8g:2"}, "is 2 machines, and a workload that serves names one");
+  refuses("gke", {"resources.accelerators=v5e:2x2"}, "has 4 chips in one slice, and a server computes on one");
+  for (const char* target : {"slurm", "ssh", "docker", "gcloud"}) {
+    const std::string said = refusals("serve-small.yaml", kHere, target);
+    EXPECT_TRUE(said.starts_with("workload: serve: ")) << said;
+    EXPECT_NE(said.find("--on kubernetes or gke"), std::string::npos) << said;
+  }
+}
+
+}  // namespace
+}  // namespace systole
