@@ -3,16 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "execute/serve/openai_embeddings.h"
 #include "execute/serve/text_vectors.h"
 #include "ground/base/counted.h"
 #include "ground/base/text_file.h"
 #include "ground/process/signal_watch.h"
-#include "ground/store/store.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
+#include "operate/cli/whole_file.h"
 #include "operate/run/served_model.h"
 
 namespace systole::cli {
@@ -37,40 +36,6 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   }
   return lines;
 }
-
-// A file that has its name once it is whole.
-class WholeFile {
- public:
-  explicit WholeFile(const std::string& path) {
-    const std::filesystem::path at(path);
-    name_ = at.filename().string();
-    if (name_.empty()) fail(error(ErrorKind::invalid, "'{}' names no file", path).hinted("--out vectors.jsonl"));
-    std::error_code code;
-    if (const auto there = std::filesystem::status(at, code); exists(there) && !is_regular_file(there))
-      fail(error(ErrorKind::invalid, "'{}' is there, and no file to replace", path).hinted("--out vectors.jsonl"));
-    store_ = open_posix_store(at.has_parent_path() ? at.parent_path().string() : ".").value();
-    file_ = store_->create(name_ + ".part").value();
-  }
-  ~WholeFile() {
-    if (file_ != nullptr) (void)store_->remove(name_ + ".part");
-  }
-  WholeFile(const WholeFile&) = delete;
-  WholeFile& operator=(const WholeFile&) = delete;
-
-  void append(const std::string& text) { file_->append(std::as_bytes(std::span(text))).value(); }
-  void finish() {
-    file_->sync().value();
-    file_->close().value();
-    store_->rename(name_ + ".part", name_).value();
-    store_->sync_dir("").value();
-    file_.reset();
-  }
-
- private:
-  std::string name_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<WritableFile> file_;  // null once it is whole
-};
 
 class Embedding {
  public:

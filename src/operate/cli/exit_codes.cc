@@ -10,6 +10,7 @@ constexpr ExitCodeText kCodes[] = {
     {ExitCode::no, "no", "it ran, and the answer is no: does not fit, failed, diverged, damaged, differs"},
     {ExitCode::usage, "usage", "the command line or a document is wrong; nothing was started"},
     {ExitCode::missing, "missing", "this machine or this build lacks what was asked for: a device, a type, an op"},
+    {ExitCode::unmet, "not met", "it ran, and a result is not as good as --require says"},
     {ExitCode::saved, "stopped, saved",
      "stopped by a signal with its state saved: `systole resume` goes on from there"},
     {ExitCode::not_saved, "stopped, not saved",

@@ -14,6 +14,7 @@ enum class ExitCode : int {
   no = kExitNo,
   usage = kExitUsage,
   missing = kExitMissing,
+  unmet = kExitUnmet,
   saved = kExitSaved,
   not_saved = kExitNotSaved,
   over_budget = kExitOverBudget,

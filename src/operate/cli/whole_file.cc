@@ -1,0 +1,33 @@
+#include "operate/cli/whole_file.h"
+
+#include <filesystem>
+#include <span>
+
+namespace systole::cli {
+
+WholeFile::WholeFile(const std::string& path) {
+  const std::filesystem::path at(path);
+  name_ = at.filename().string();
+  if (name_.empty()) fail(error(ErrorKind::invalid, "'{}' names no file", path).hinted("name a file in that folder"));
+  std::error_code code;
+  if (const auto there = std::filesystem::status(at, code); exists(there) && !is_regular_file(there))
+    fail(error(ErrorKind::invalid, "'{}' is there, and no file to replace", path).hinted("name another file"));
+  store_ = open_posix_store(at.has_parent_path() ? at.parent_path().string() : ".").value();
+  file_ = store_->create(name_ + ".part").value();
+}
+
+WholeFile::~WholeFile() {
+  if (file_ != nullptr) (void)store_->remove(name_ + ".part");
+}
+
+void WholeFile::append(const std::string& text) { file_->append(std::as_bytes(std::span(text))).value(); }
+
+void WholeFile::finish() {
+  file_->sync().value();
+  file_->close().value();
+  store_->rename(name_ + ".part", name_).value();
+  store_->sync_dir("").value();
+  file_.reset();
+}
+
+}  // namespace systole::cli
