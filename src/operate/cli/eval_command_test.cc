@@ -160,7 +160,7 @@ TEST_F(EvalCommand, wrong_suites_are_refused_at_their_place) {
   const std::string match = "{ name: t, kind: exact_match, context: \"{a}\", target: \"{b}\", ";
   for (const auto& [task, said] : std::vector<std::pair<std::string, std::string>>{
            {"{ name: t, kind: multiple, data: x }", "wrong.yaml:3:"},
-           {match + "data: two.jsonl, chioces: a }", "did you mean"},
+           {match + "data: two.jsonl, tokns: 1 }", "did you mean 'tokens'?"},
            {match + "data: none.jsonl }", "none.jsonl"},
            {match + "data: bad.jsonl }", "bad.jsonl:3:"},
            {match + "data: two.jsonl }", "two.jsonl:2:1: error: the example has no field 'b'"},
