@@ -152,11 +152,45 @@ TEST_P(ServedInCompany, drafts_have_the_bits_of_tokens_that_come_one_by_one) {
   }
 }
 
+// The log likelihood of each token, of a text that is scored at once, in pieces, and in two parts.
+TEST_P(ServedInCompany, log_likelihoods_have_the_same_bits_in_any_pieces) {
+  const auto model = make_decoder(llama());
+  std::vector<std::int32_t> text;
+  for (std::int32_t i = 0; i < 38; ++i) text.push_back((i * 29 + 3) % 90);
+  const auto tokens = std::span<const std::int32_t>(text).first(37),
+             next = std::span<const std::int32_t>(text).last(37);
+  std::vector<float> alone;
+  for (const int threads : {1, 2}) {
+    for (const std::vector<std::int64_t>& buckets : {std::vector<std::int64_t>{}, {5}, {1, 9}}) {
+      EngineOptions options;
+      options.buckets = buckets;
+      options.parameter = GetParam();
+      options.score = true;
+      options.generates = threads == 1;
+      const Served served = serve(*model, cpu::best_isa(), threads, options);
+      for (const std::size_t first : {37, 1, 20}) {
+        served.engine->begin(0, 0);
+        const auto begun = served.engine->score(0, tokens.first(first), next.first(first)).value();
+        std::vector<float> seen(begun.begin(), begun.end());
+        if (first < 37) {
+          const auto rest = served.engine->score(0, tokens.subspan(first), next.subspan(first)).value();
+          seen.insert(seen.end(), rest.begin(), rest.end());
+        }
+        if (alone.empty()) alone = seen;
+        EXPECT_TRUE(seen == alone) << threads << " threads, pieces " << (buckets.empty() ? 0 : buckets.back())
+                                   << ", first " << first;
+      }
+    }
+  }
+  EXPECT_FALSE(alone.at(1) == alone.at(2)) << "all are alike";
+}
+
 TEST_P(ServedInCompany, PlanIsRun_of_every_function_of_the_engine) {
   const auto model = make_decoder(llama());
   EngineOptions options;
   options.slots = 3;
   options.parameter = GetParam();
+  options.score = true;
   const Served served = serve(*model, cpu::best_isa(), 2, options);
   Engine& engine = *served.engine;
   std::vector<std::int32_t> prompt(40, 7);
@@ -167,8 +201,12 @@ TEST_P(ServedInCompany, PlanIsRun_of_every_function_of_the_engine) {
     for (std::size_t i = 0; i < sequences; ++i) next.push_back({static_cast<std::int64_t>(i), 5});
     engine.decode(next).value();
   }
+  for (const std::size_t length : {9, 40}) {
+    engine.begin(0, 0);
+    engine.score(0, std::span(prompt).first(length), std::span(prompt).first(length)).value();
+  }
   const Program& program = engine.program();
-  ASSERT_EQ(program.functions.size(), 5U);  // prefill.16 and .48, decode.1, .2 and .3
+  ASSERT_EQ(program.functions.size(), 7U);  // score.16 and .48, prefill.16 and .48, decode.1, .2 and .3
   for (std::size_t f = 0; f < program.functions.size(); ++f) {
     SCOPED_TRACE(program.functions[f].name);
     const std::int64_t times = program.functions[f].name == prefill_name(48) ? 2 : 1;

@@ -88,6 +88,7 @@ ServingLimits serving_limits(const Model& model, const EngineOptions& options, s
 std::string prefill_name(std::int64_t tokens) { return fmt::format("prefill.{}", tokens); }
 std::string decode_name(std::int64_t sequences) { return fmt::format("decode.{}", sequences); }
 std::string hidden_name(std::int64_t tokens) { return fmt::format("hidden.{}", tokens); }
+std::string score_name(std::int64_t tokens) { return fmt::format("score.{}", tokens); }
 
 std::int64_t texts_at_once(std::int64_t bucket) {
   constexpr std::int64_t kTokens = 512;
@@ -99,6 +100,10 @@ ServingGraphs serving_graphs(const Model& model, const EngineOptions& options) {
   for (const std::int64_t bucket : options.texts) {
     const BatchShape shape{.rows = texts_at_once(bucket), .sequence_length = bucket, .target = 0, .padded = false};
     graphs.emplace_back(hidden_name(bucket), model.hidden(shape));
+  }
+  if (options.score) {
+    for (const std::int64_t bucket : options.buckets)
+      graphs.emplace_back(score_name(bucket), model.score(bucket, paged_cache(options)));
   }
   if (!options.generates) return graphs;
   if (encodes(model)) {

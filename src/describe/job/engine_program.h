@@ -3,7 +3,8 @@
 // scheduler may put into a step. The engine runs it and the planner prices it, so that what is planned is what is served.
 //
 // Functions: "prefill.<tokens>", a piece of one prompt; "decode.<rows>", a token of so many sequences, or several that
-// follow one another of some; "hidden.<tokens>", the last hidden states of some texts.
+// follow one another of some; "hidden.<tokens>", the last hidden states of some texts; "score.<tokens>", how likely the
+// tokens of a piece are.
 
 #include <cstdint>
 #include <string>
@@ -32,7 +33,8 @@ struct EngineOptions {
   std::int64_t pages = 0;
   DType parameter = DType::f32;  // dtype of the parameters; i8: of the matrices (describe/passes/int8_weights.h)
   bool hidden = false;           // computes the last hidden states of whole texts
-  bool generates = true;         // false: nothing but these, and no cache; of a bert always
+  bool score = false;            // computes how likely given tokens are, in pieces of the lengths of `buckets`
+  bool generates = true;         // false: nothing but these two, and without `score` no cache; of a bert always
   // With `hidden`: lengths of texts. `cache` is always one. Empty: `buckets` if there are any, else 16, 64, 256, …, and
   // where nothing else is computed 16, 32, 64, ….
   std::vector<std::int64_t> texts = {};
@@ -55,6 +57,7 @@ ServingLimits serving_limits(const Model& model, const EngineOptions& options, s
 std::string prefill_name(std::int64_t tokens);
 std::string decode_name(std::int64_t sequences);
 std::string hidden_name(std::int64_t tokens);
+std::string score_name(std::int64_t tokens);
 
 // Texts of a bucket that are computed at once: many short ones, of which each alone would leave the device idle, and few
 // long ones, whose activations would be large.

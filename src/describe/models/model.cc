@@ -4,6 +4,11 @@ namespace systole {
 
 Graph Model::step(std::int64_t, std::int64_t, const PagedCache&) const { return prefill(1, 1, 1); }
 
+Graph Model::score(std::int64_t, const PagedCache&) const {
+  fail(error(ErrorKind::unsupported, "a model of family '{}' does not say how likely a text is", family())
+           .hinted("use a model that goes on from a text: model.family: gpt or llama"));
+}
+
 Graph Model::prefill(std::int64_t, std::int64_t, std::int64_t) const {
   fail(error(ErrorKind::unsupported, "a model of family '{}' does not generate text", family())
            .hinted("use a language model: model.family: gpt, llama or t5"));

@@ -76,6 +76,11 @@ class Model {
   // that hold fewer positions than a step has tokens.
   virtual Graph step(std::int64_t batch, std::int64_t tokens, const PagedCache& cache) const;
 
+  // How likely given tokens are in one sequence, over the same caches as `step`. tokens i32[1, tokens], table i32[1,
+  // entries], start i32[1], labels i32[1, tokens] (the token that follows each; negative: none is asked about) → "loss"
+  // f32[1, tokens]: the negative log likelihood of each label, natural; 0 without one. Errors: as `step`.
+  virtual Graph score(std::int64_t tokens, const PagedCache& cache) const;
+
   // For language models with a target_context. The caches "cache.k" and "cache.v", f32[layer, slots, target, heads,
   // head], hold the keys and values of one answer per slot; row p belongs to position p. After them come
   // "cache.prompt_k", "cache.prompt_v" f32[layer, slots, cache, heads, head] and "cache.length" i32[slots]. Both

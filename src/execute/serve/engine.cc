@@ -163,14 +163,17 @@ Result<std::vector<std::span<const float>>> Engine::hidden(std::span<const std::
   return states;
 }
 
-Status Engine::extend(std::int64_t slot, std::span<const std::int32_t> tokens) {
+Status Engine::check_room(std::int64_t slot, std::span<const std::int32_t> tokens) const {
   CHECK(slot >= 0 && slot < slots() && !encodes(), "slot {} of {}", slot, slots());
   TRY(check_prompt(tokens));
   const std::int64_t room = options_.cache - length(slot);
-  if (static_cast<std::int64_t>(tokens.size()) > room) {
-    return error(ErrorKind::invalid, "{} for slot {}, which has room for {}",
-                 counted(static_cast<std::int64_t>(tokens.size()), "token"), slot, room);
-  }
+  if (static_cast<std::int64_t>(tokens.size()) <= room) return {};
+  return error(ErrorKind::invalid, "{} for slot {}, which has room for {}",
+               counted(static_cast<std::int64_t>(tokens.size()), "token"), slot, room);
+}
+
+Status Engine::extend(std::int64_t slot, std::span<const std::int32_t> tokens) {
+  TRY(check_room(slot, tokens));
   while (!tokens.empty()) {
     const std::size_t piece = std::min(tokens.size(), static_cast<std::size_t>(options_.buckets.back()));
     TRY(run_piece(slot, tokens.first(piece)));
@@ -179,20 +182,61 @@ Status Engine::extend(std::int64_t slot, std::span<const std::int32_t> tokens) {
   return {};
 }
 
+// A piece with padding up to its bucket, and its place.
+Status Engine::write_piece(const std::string& name, std::int64_t slot, std::span<const std::int32_t> tokens,
+                           std::int64_t bucket) {
+  const auto length = static_cast<std::int64_t>(tokens.size());
+  std::fill_n(std::copy(tokens.begin(), tokens.end(), tokens_.begin()), bucket - length, 0);
+  const std::int32_t start[] = {static_cast<std::int32_t>(this->length(slot))};
+  TRY(write(name + "/tokens", std::span(tokens_).first(static_cast<std::size_t>(bucket))));
+  TRY(write(name + "/table", table_of(slot)));
+  return write(name + "/start", start);
+}
+
 Status Engine::run_piece(std::int64_t slot, std::span<const std::int32_t> tokens) {
   const auto length = static_cast<std::int64_t>(tokens.size());
   const std::int64_t bucket = bucket_of(options_.buckets, length);
   const std::string name = prefill_name(bucket);
-  std::fill_n(std::copy(tokens.begin(), tokens.end(), tokens_.begin()), bucket - length, 0);
-  std::int64_t& position = positions_[static_cast<std::size_t>(slot)];
-  const std::int32_t start_and_last[] = {static_cast<std::int32_t>(position), static_cast<std::int32_t>(length - 1)};
-  TRY(write(name + "/tokens", std::span(tokens_).first(static_cast<std::size_t>(bucket))));
-  TRY(write(name + "/table", table_of(slot)));
-  TRY(write(name + "/start", std::span(start_and_last).first(1)));
-  if (bucket > 1) TRY(write(name + "/last", std::span(start_and_last).last(1)));
+  TRY(write_piece(name, slot, tokens, bucket));
+  const std::int32_t last[] = {static_cast<std::int32_t>(length - 1)};
+  if (bucket > 1) TRY(write(name + "/last", last));
   TRY(executor_->run(program_->schedule_named(name)));
   TRY(read_logits(name, slot));
-  position += length;
+  positions_[static_cast<std::size_t>(slot)] += length;
+  return {};
+}
+
+Result<std::span<const float>> Engine::score(std::int64_t slot, std::span<const std::int32_t> tokens,
+                                             std::span<const std::int32_t> next) {
+  CHECK(options_.score && next.size() == tokens.size(), "{} labels of {} tokens", next.size(), tokens.size());
+  TRY(check_room(slot, tokens));
+  for (const std::int32_t token : next) {
+    if (token >= 0) TRY(check_token(token));
+  }
+  scores_.clear();
+  while (!tokens.empty()) {
+    const std::size_t piece = std::min(tokens.size(), static_cast<std::size_t>(options_.buckets.back()));
+    TRY(score_piece(slot, tokens.first(piece), next.first(piece)));
+    tokens = tokens.subspan(piece);
+    next = next.subspan(piece);
+  }
+  return std::span<const float>(scores_);
+}
+
+Status Engine::score_piece(std::int64_t slot, std::span<const std::int32_t> tokens,
+                           std::span<const std::int32_t> next) {
+  const auto length = static_cast<std::int64_t>(tokens.size());
+  const std::int64_t bucket = bucket_of(options_.buckets, length);
+  const std::string name = score_name(bucket);
+  TRY(write_piece(name, slot, tokens, bucket));
+  std::vector<std::int32_t> labels(next.begin(), next.end());
+  labels.resize(static_cast<std::size_t>(bucket), -1);
+  TRY(write(name + "/labels", labels));
+  TRY(executor_->run(program_->schedule_named(name)));
+  std::vector<float> losses(static_cast<std::size_t>(bucket));
+  TRY(executor_->read(program_->value_named(name + "/loss"), 0, std::as_writable_bytes(std::span(losses))));
+  for (std::size_t i = 0; i < tokens.size(); ++i) scores_.push_back(-losses[i]);
+  positions_[static_cast<std::size_t>(slot)] += length;
   return {};
 }
 

@@ -2,7 +2,8 @@
 // The inference engine: prefill and decode of a language model on any Device, with one KV cache that has a slot per
 // sequence. It works on tokens and logits, not on text or sampling. Slots are independent. An encoder-decoder model
 // encodes the prompt; its sequence is the answer, which begins with the model's start token. With `hidden` it also
-// gives the last hidden states of whole texts, in which no slot has a part; of a bert it gives nothing else.
+// gives the last hidden states of whole texts, in which no slot has a part; of a bert it gives nothing else. With
+// `score` it also says how likely given tokens are.
 //
 //   auto engine = TRY(Engine::create(model, device, {.slots = 2}));
 //   TRY(load_parameters(engine->executor(), checkpoint));      // or initialize(); with weights in int8: int8_loader.h
@@ -62,6 +63,12 @@ class Engine {
   // Errors: invalid if `tokens` is empty, has more tokens than the slot has room for, or one outside the vocabulary;
   // those of the device. REQUIRES: not encodes().
   Status extend(std::int64_t slot, std::span<const std::int32_t> tokens);
+  // The same, and gives for each token the log likelihood (natural) of the one that follows it by `next`, f32; 0 where
+  // that is negative. The span is valid until the next call.
+  // Errors: those of extend; invalid: a token of `next` outside the vocabulary. REQUIRES: the engine was created with
+  // `score`; as many of `next` as of `tokens`.
+  Result<std::span<const float>> score(std::int64_t slot, std::span<const std::int32_t> tokens,
+                                       std::span<const std::int32_t> next);
   // With everything filled in.
   const EngineOptions& options() const { return options_; }
   // What a scheduler may put into a step (describe/job/engine_program.h).
@@ -104,7 +111,11 @@ class Engine {
   Status write(const std::string& name, std::span<const std::int32_t> numbers);
   Status clear_caches();
   Status encode_prompt(std::int64_t slot, std::span<const std::int32_t> tokens);
+  Status check_room(std::int64_t slot, std::span<const std::int32_t> tokens) const;
+  Status write_piece(const std::string& name, std::int64_t slot, std::span<const std::int32_t> tokens,
+                     std::int64_t bucket);
   Status run_piece(std::int64_t slot, std::span<const std::int32_t> tokens);
+  Status score_piece(std::int64_t slot, std::span<const std::int32_t> tokens, std::span<const std::int32_t> next);
   Status read_logits(const std::string& function, std::int64_t slot);
   std::span<const std::int32_t> table_of(std::int64_t slot) const;
 
@@ -124,6 +135,7 @@ class Engine {
   std::vector<std::int32_t> tables_;     // [slots, entries]
   std::vector<std::int32_t> tokens_, at_, rows_;
   std::vector<float> hidden_;  // [rows, bucket, hidden_size_] of the last call
+  std::vector<float> scores_;  // of the last call of `score`
 };
 
 }  // namespace systole

@@ -10,13 +10,13 @@ constexpr ExitCodeText kCodes[] = {
     {ExitCode::no, "no", "it ran, and the answer is no: does not fit, failed, diverged, damaged, differs"},
     {ExitCode::usage, "usage", "the command line or a document is wrong; nothing was started"},
     {ExitCode::missing, "missing", "this machine or this build lacks what was asked for: a device, a type, an op"},
+    {ExitCode::unmet, "not met", "a result is not as good as --require says"},
     {ExitCode::saved, "stopped, saved",
      "stopped by a signal with its state saved: `systole resume` goes on from there"},
     {ExitCode::not_saved, "stopped, not saved",
      "stopped by a signal before the state could be saved: `systole resume` goes on from the checkpoint before"},
     {ExitCode::over_budget, "stopped, budget used",
      "stopped at its budget: `systole resume RUN --set objective.budget=DOLLARS` goes on with more"},
-    {ExitCode::gate, "gate", "a metric is not as --require asks; nothing was changed"},
     {ExitCode::interrupted, "interrupted", "interrupted (Ctrl-C); what was saved before is still there"},
 };
 

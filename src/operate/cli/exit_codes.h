@@ -14,10 +14,10 @@ enum class ExitCode : int {
   no = kExitNo,
   usage = kExitUsage,
   missing = kExitMissing,
+  unmet = kExitUnmet,
   saved = kExitSaved,
   not_saved = kExitNotSaved,
   over_budget = kExitOverBudget,
-  gate = kExitGate,
   interrupted = kExitInterrupted,
 };
 

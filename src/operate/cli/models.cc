@@ -130,7 +130,7 @@ ExitCode models_promote(const PromoteOptions& options, Context& context) {
       promote_model(kRunsFolder, {model.name, model.version, {}}, to, requirements, context.clock);
   if (!promoted.ok() && promoted.error().code == ErrorCode::requirement_not_met) {
     context.out.error(promoted.error());
-    return ExitCode::gate;
+    return ExitCode::unmet;
   }
   const Promoted& done = promoted.value();
   context.out.data(fmt::format("{}: {} to {}", done.model.id(), name_of(done.from), name_of(to)));
@@ -181,7 +181,7 @@ void add_models(Subcommand app, Context& context) {
       .required();
   command
       .add_option("--require", promote->required,
-                  "only if a metric is so, as accuracy>=0.71; also <=, > and <; may be repeated; ends with 78 if not")
+                  "only if a metric is so, as accuracy>=0.71; also <=, > and <; may be repeated; ends with 4 if not")
       .expected(1)
       .take_all();
 }

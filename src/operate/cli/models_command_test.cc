@@ -90,7 +90,7 @@ TEST_F(ModelsCommand, a_trained_model_is_registered_gated_promoted_and_used_by_i
     EXPECT_NE(made.find("metrics")->find(metric), nullptr) << metric;
 
   const Captured refused =
-      run({"models", "promote", "tiny:1", "--to", "production", "--require", "accuracy>=0.71"}, 78);
+      run({"models", "promote", "tiny:1", "--to", "production", "--require", "accuracy>=0.71"}, 4);
   expect_says(refused.err, "error: tiny:1 has accuracy 0.5, and accuracy>=0.71 is required");
   expect_says(generate("models:tiny@production", 2).err, "no version of 'tiny' has the stage production");
   EXPECT_EQ(

@@ -1,6 +1,7 @@
 #include "operate/cli/whole_file.h"
 
 #include <filesystem>
+#include <span>
 
 namespace systole::cli {
 

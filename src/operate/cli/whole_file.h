@@ -1,6 +1,10 @@
 #pragma once
-// A file that a command writes, which has its name once it is whole: until then it is FILE.part, which goes with the
-// object. Each call fails with the error of the store.
+// A file of results, written piece by piece, that has its name once it is whole: until then it is NAME.part, which goes
+// away if the command fails. All functions throw Failure, that of the store.
+//
+//   WholeFile out("vectors.jsonl", "--out vectors.jsonl");
+//   out.append(text);
+//   out.finish();
 
 #include <memory>
 #include <string>
@@ -12,8 +16,8 @@ namespace systole::cli {
 
 class WholeFile {
  public:
-  // `hint`: what to type instead, as "--out vectors.jsonl". Errors: invalid, if the path names no file, or a folder, a
-  // device or anything else that is no file to replace; as open_posix_store and Store::create.
+  // Replaces a file that is there, once it is finished. `hint`: what to type instead, as "--out vectors.jsonl". Errors
+  // also: invalid, if the path names no file, or a folder, a device or anything else that is no file to replace.
   WholeFile(const std::string& path, const std::string& hint);
   ~WholeFile();
   WholeFile(const WholeFile&) = delete;

@@ -1,7 +1,6 @@
 #include "operate/registry/metrics.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "ground/base/nearest.h"
@@ -10,19 +9,8 @@
 namespace systole {
 namespace {
 
-constexpr std::size_t kLongestName = 200;
+constexpr std::size_t kShownName = 200;
 constexpr std::size_t kMost = 1000;
-
-using Relation = Requirement::Relation;
-// The longer ones first.
-constexpr std::array<std::pair<std::string_view, Relation>, 4> kRelations{
-    {{">=", Relation::at_least}, {"<=", Relation::at_most}, {">", Relation::more}, {"<", Relation::less}}};
-
-// Neither what a requirement is read by, nor what a terminal or a table would take for something else.
-bool is_metric_name(std::string_view name) {
-  return !name.empty() && name.size() <= kLongestName &&
-         std::ranges::all_of(name, [](char c) { return c > ' ' && c < 127 && c != '<' && c != '>' && c != '='; });
-}
 
 std::optional<double> finite(std::string_view text) {
   const std::optional<double> number = number_from<double>(text);
@@ -35,7 +23,7 @@ Status add_metrics(const Node& node, const std::string& path, Metrics& metrics) 
     const std::string name = path.empty() ? entry.key : path + "." + entry.key;
     if (!is_metric_name(name)) {
       return error(ErrorKind::invalid, "'{}' is no name of a metric: it has a space, '<', '>' or '=', or is too long",
-                   name.substr(0, kLongestName))
+                   name.substr(0, kShownName))
           .at(entry.where())
           .hinted("rename the key");
     }
@@ -52,16 +40,6 @@ Status add_metrics(const Node& node, const std::string& path, Metrics& metrics) 
   return {};
 }
 
-bool holds(double value, const Requirement& requirement) {
-  switch (requirement.relation) {
-    case Relation::at_least: return value >= requirement.value;
-    case Relation::at_most: return value <= requirement.value;
-    case Relation::more: return value > requirement.value;
-    case Relation::less: return value < requirement.value;
-  }
-  return false;
-}
-
 }  // namespace
 
 Result<std::pair<std::string, double>> parse_metric(std::string_view text) {
@@ -75,32 +53,19 @@ Result<std::pair<std::string, double>> parse_metric(std::string_view text) {
 
 Result<Metrics> metrics_in(const Node& results) {
   if (!results.is_map()) return results.wrong("a map of metrics");
+  const Node* own = results.find("metrics");
   Metrics metrics;
-  TRY(add_metrics(results, "", metrics));
+  TRY(add_metrics(own != nullptr && own->is_map() ? *own : results, "", metrics));
   if (!metrics.empty()) return metrics;
   return error(ErrorKind::invalid, "there is no number in it")
       .at(results.where())
       .hinted(R"(a metric is an entry with a number, as {"accuracy": 0.71})");
 }
 
-Result<Requirement> parse_requirement(std::string_view text) {
-  const std::size_t mark = std::min(text.find_first_of("<>"), text.size());
-  for (const auto& [sign, relation] : kRelations) {
-    if (!text.substr(mark).starts_with(sign)) continue;
-    const std::string_view name = text.substr(0, mark);
-    const std::optional<double> value = finite(text.substr(mark + sign.size()));
-    if (is_metric_name(name) && value) return Requirement{std::string(name), relation, *value, std::string(text)};
-    break;
-  }
-  return error(ErrorKind::invalid, "'{}' is no requirement: it takes a metric, one of >=, <=, > and <, and a number",
-               text)
-      .hinted("as in --require 'accuracy>=0.71'");
-}
-
 std::optional<Error> unmet(const Requirement& requirement, const Metrics& metrics, const std::string& model) {
   const auto found = metrics.find(requirement.metric);
   if (found != metrics.end()) {
-    if (holds(found->second, requirement)) return std::nullopt;
+    if (requirement.met_by(found->second)) return std::nullopt;
     return error(ErrorKind::invalid, "{} has {} {}, and {} is required", model, requirement.metric, found->second,
                  requirement.text)
         .coded(ErrorCode::requirement_not_met);

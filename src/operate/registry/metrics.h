@@ -4,7 +4,8 @@
 //   accuracy=0.71             a metric, as a command's argument
 //   {"tasks": {"arc": {"accuracy": 0.71, "examples": 500}, "model": "tiny"}}
 //                             results as a document: tasks.arc.accuracy and tasks.arc.examples
-//   accuracy>=0.7             a requirement; also <=, > and <
+//   {"metrics": {"arc.acc": 0.71}, "tasks": …}
+//                             results of `systole eval`: those of "metrics" alone
 
 #include <map>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <string_view>
 
 #include "ground/base/document.h"
+#include "ground/base/requirement.h"
 #include "ground/base/result.h"
 
 namespace systole {
@@ -21,19 +23,9 @@ using Metrics = std::map<std::string, double>;
 // Errors: invalid: no name, or no finite number.
 Result<std::pair<std::string, double>> parse_metric(std::string_view text);
 
-// The numbers of a document by their dotted keys; texts, truth values and lists are left out. Errors, at their place:
+// The numbers of a document by their dotted keys, or of its map "metrics" if it has one; texts, truth values and lists are left out. Errors, at their place:
 // invalid: no map, a key that is no name of a metric, no number at all, more than a thousand.
 Result<Metrics> metrics_in(const Node& results);
-
-struct Requirement {
-  enum class Relation { at_least, at_most, more, less };
-  std::string metric;
-  Relation relation = Relation::at_least;
-  double value = 0;
-  std::string text;  // as it was asked for
-};
-// Errors: invalid.
-Result<Requirement> parse_requirement(std::string_view text);
 
 // Why `model` does not meet it, coded requirement_not_met; nothing: it does. A metric that it lacks is not met.
 std::optional<Error> unmet(const Requirement& requirement, const Metrics& metrics, const std::string& model);

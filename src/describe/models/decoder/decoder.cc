@@ -15,6 +15,7 @@ class Decoder final : public Model {
   Graph forward(const BatchShape& shape) const override;
   Graph hidden(const BatchShape& shape) const override;
   Graph step(std::int64_t batch, std::int64_t tokens, const PagedCache& cache) const override;
+  Graph score(std::int64_t tokens, const PagedCache& cache) const override;
 
  private:
   Value embed(const Parameters& w, Value tokens, Value positions) const;
@@ -38,6 +39,13 @@ class Decoder final : public Model {
 
   // The group of a step, whose cached layers are all alike.
   const LayerGroup& only_group() const;
+  // Inputs and trunk of `step` and `score`; the inputs between the two are declared by these.
+  struct StepInputs {
+    Value tokens, table, start;
+  };
+  StepInputs step_inputs(Graph& graph, std::int64_t batch, std::int64_t tokens, const PagedCache& cache) const;
+  // The residual stream after all blocks, f32[batch, tokens, embed]. Takes and gives the caches.
+  Value cached_trunk(Graph& graph, const Parameters& w, const StepInputs& in, const PagedCache& cache) const;
 
   const DecoderSpec& config_ = spec_.as<DecoderSpec>();
   bool unrolled_;
@@ -164,28 +172,29 @@ const LayerGroup& Decoder::only_group() const {
   return groups_[0];
 }
 
-Graph Decoder::step(std::int64_t batch, std::int64_t tokens, const PagedCache& cache) const {
+Decoder::StepInputs Decoder::step_inputs(Graph& graph, std::int64_t batch, std::int64_t tokens,
+                                         const PagedCache& cache) const {
   if (batch < 1 || tokens < 1 || cache.pages < 1 || cache.size < 1 || cache.entries * cache.size < tokens) {
     fail(error(ErrorKind::invalid, "a step of {} × {} tokens over tables of {} of {} pages of {}", batch, tokens,
                cache.entries, cache.pages, cache.size));
   }
-  Graph graph("step");
-  const Parameters w(graph, parameters_);
   const Value ids_in = graph.input("tokens", ids(batch, tokens));
   const Value table = graph.input("table", Type(DType::i32, {batch, cache.entries}, {"batch", ""}));
-  const Value start = graph.input("start", per_row(batch));
-  std::optional<Value> last;
-  if (tokens > 1) last = graph.input("last", per_row(batch));
+  return {ids_in, table, graph.input("start", per_row(batch))};
+}
+
+Value Decoder::cached_trunk(Graph& graph, const Parameters& w, const StepInputs& in, const PagedCache& cache) const {
   const Type pool(DType::f32, {config_.layers, cache.pages, cache.size, config_.kv_heads, config_.head},
                   {"layer", "page", "place", "kv_heads", "head"});
   const Value all_k = graph.input("cache.k", pool), all_v = graph.input("cache.v", pool);
   const int rows[] = {0};
-  const Value positions = add(broadcast(start, ids(batch, tokens), rows), iota(graph, ids(batch, tokens), 1));
+  const Type type = in.tokens.type();  // a copy: the graph grows below
+  const Value positions = add(broadcast(in.start, type, rows), iota(graph, type, 1));
   Layers layers("block", config_.layers);
-  const Value x = layers.carry("x", embed(w, ids_in, positions));
+  const Value x = layers.carry("x", embed(w, in.tokens, positions));
   const Value old_k = layers.slice("cache.k", all_k), old_v = layers.slice("cache.v", all_v);
   const DecoderBlock block = DecoderBlock::of(layers, only_group(), w, parameters_, std::nullopt)[0];
-  const Value pages = layers.share("table", table), first = layers.share("start", start);
+  const Value pages = layers.share("table", in.table), first = layers.share("start", in.start);
   const std::optional<Value> at = share_positions(layers, positions);
   std::optional<Value> new_k, new_v;
   const auto attend = [&](Value q, Value k, Value v) {
@@ -199,9 +208,29 @@ Graph Decoder::step(std::int64_t batch, std::int64_t tokens, const PagedCache& c
   const Repeat run = layers.run(unrolled_);
   graph.output("cache.k", run.outputs[0]);
   graph.output("cache.v", run.outputs[1]);
+  return run.carries[0];
+}
+
+Graph Decoder::step(std::int64_t batch, std::int64_t tokens, const PagedCache& cache) const {
+  Graph graph("step");
+  const Parameters w(graph, parameters_);
+  const StepInputs in = step_inputs(graph, batch, tokens, cache);
+  std::optional<Value> last;
+  if (tokens > 1) last = graph.input("last", per_row(batch));
+  const Value x = cached_trunk(graph, w, in, cache);
   const Type one(DType::f32, {batch, config_.width}, {"batch", "embed"});
-  const Value ended = last ? take_row(run.carries[0], *last) : reshape(run.carries[0], one);
+  const Value ended = last ? take_row(x, *last) : reshape(x, one);
   graph.output("logits", head(w, ended, "be,ve->bv"));
+  return graph;
+}
+
+Graph Decoder::score(std::int64_t tokens, const PagedCache& cache) const {
+  Graph graph("score");
+  const Parameters w(graph, parameters_);
+  const StepInputs in = step_inputs(graph, 1, tokens, cache);
+  const Value labels = graph.input("labels", ids(1, tokens));
+  const Value x = cached_trunk(graph, w, in, cache);
+  graph.output("loss", cross_entropy(head(w, x, "bse,ve->bsv"), labels).loss);
   return graph;
 }
 

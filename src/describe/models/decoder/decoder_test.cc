@@ -93,6 +93,7 @@ TEST(Decoder, graphs_verify_read_back_and_declare_the_same_parameters) {
     if (generates(config)) {
       graphs.push_back(model->step(1, 8, {6, 4, 3}));
       graphs.push_back(model->step(2, 1, {6, 4, 3}));
+      graphs.push_back(model->score(8, {6, 4, 3}));
     }
     for (const Graph& graph : graphs) {
       verify(graph);
@@ -231,6 +232,7 @@ TEST(Decoder, refusals_name_the_key_and_what_would_do) {
   EXPECT_THROW(make_decoder(tiny_decoder())->loss({1, 25}, true), Failure);
   EXPECT_THROW(make_decoder(tiny_decoder())->step(1, 8, {4, 7, 1}), Failure);
   EXPECT_THROW(make_decoder(tiny_decoder())->step(0, 1, {4, 7, 1}), Failure);
+  EXPECT_THROW(make_decoder(tiny_decoder())->score(8, {4, 7, 1}), Failure);
   EXPECT_THROW(make_decoder(tiny_decoder())->prefill(1, 8, 8), Failure);
 }
 

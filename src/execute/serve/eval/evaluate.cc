@@ -1,0 +1,177 @@
+#include "execute/serve/eval/evaluate.h"
+
+#include <algorithm>
+#include <numbers>
+
+#include "execute/serve/answer_text.h"
+#include "execute/serve/eval/log_likelihood.h"
+#include "execute/serve/eval/text_counts.h"
+#include "execute/serve/serving_loop.h"
+#include "ground/base/utf8.h"
+
+namespace systole {
+namespace {
+
+Error interrupted() { return error(ErrorKind::interrupted, "the evaluation was interrupted"); }
+
+Error of_item(Error error, const EvalTask& task, std::size_t item) {
+  error.message = fmt::format("task '{}', item {}: {}", task.name, item, error.message);
+  return error;
+}
+
+std::size_t first_largest(const std::vector<double>& values) {
+  return static_cast<std::size_t>(std::ranges::max_element(values) - values.begin());
+}
+
+Result<TaskScores> choose(const EvalTask& task, const EvalModel& model, const OnItems& told) {
+  LogLikelihood likelihood(model.engine, model.tokenizer, model.before);
+  TaskScores made;
+  std::vector<double> acc, acc_norm, acc_bytes;
+  for (std::size_t i = 0; i < task.items.size(); ++i) {
+    if (!told(i)) return interrupted();
+    const EvalItem& item = task.items[i];
+    std::vector<std::string> texts;
+    for (const std::string& choice : item.choices) texts.push_back(task.delimiter + choice);
+    Result<std::vector<LogLikelihood::Score>> scores = likelihood.of_continuations(item.context, texts);
+    if (!scores.ok()) return of_item(std::move(scores).error(), task, i);
+    std::vector<double> all, per_character, per_byte;
+    bool cut = false;
+    for (std::size_t c = 0; c < texts.size(); ++c) {
+      const double value = (*scores)[c].value;
+      all.push_back(value);
+      per_character.push_back(value / static_cast<double>(count_characters(item.choices[c])));
+      per_byte.push_back(value / static_cast<double>(item.choices[c].size()));
+      cut |= (*scores)[c].cut;
+    }
+    made.cut_contexts += cut ? 1 : 0;
+    acc.push_back(first_largest(all) == item.gold ? 1 : 0);
+    acc_norm.push_back(first_largest(per_character) == item.gold ? 1 : 0);
+    acc_bytes.push_back(first_largest(per_byte) == item.gold ? 1 : 0);
+    made.samples.push_back(Node::map({{"context", item.context},
+                                      {"choices", Node::sequence({item.choices.begin(), item.choices.end()})},
+                                      {"gold", item.gold},
+                                      {"log_likelihoods", Node::sequence({all.begin(), all.end()})},
+                                      {"acc", acc.back()},
+                                      {"acc_norm", acc_norm.back()},
+                                      {"acc_bytes", acc_bytes.back()}}));
+  }
+  made.metrics = {mean_metric("acc", acc), mean_metric("acc_norm", acc_norm), mean_metric("acc_bytes", acc_bytes)};
+  return made;
+}
+
+Result<TaskScores> measure_texts(const EvalTask& task, const EvalModel& model, const OnItems& told) {
+  LogLikelihood likelihood(model.engine, model.tokenizer, model.before);
+  TaskScores made;
+  std::vector<double> losses, bytes, words;
+  for (std::size_t i = 0; i < task.items.size(); ++i) {
+    if (!told(i)) return interrupted();
+    const std::string& text = task.items[i].target;
+    Result<LogLikelihood::Score> score = likelihood.of_text(text);
+    if (!score.ok()) return of_item(std::move(score).error(), task, i);
+    losses.push_back(-score->value);
+    bytes.push_back(static_cast<double>(text.size()));
+    words.push_back(static_cast<double>(count_words(text)));
+    made.samples.push_back(Node::map({{"log_likelihood", score->value},
+                                      {"tokens", score->tokens},
+                                      {"bytes", text.size()},
+                                      {"words", count_words(text)}}));
+  }
+  const Metric per_byte = ratio_metric("", losses, bytes);
+  made.metrics = {scaled("bits_per_byte", per_byte, 1 / std::numbers::ln2), exponential("byte_perplexity", per_byte),
+                  exponential("word_perplexity", ratio_metric("", losses, words))};
+  return made;
+}
+
+// The prompts of a task's items. The end of one that is too long is kept, as the harness does.
+Result<std::vector<std::vector<std::int32_t>>> prompts_of(const EvalTask& task, const EvalModel& model,
+                                                          std::int64_t& cut) {
+  const Engine& engine = model.engine;
+  const std::int64_t most = engine.encodes() ? engine.longest_prompt() : engine.cache() - task.tokens;
+  if (most < 1) {
+    return error(ErrorKind::invalid, "task '{}': answers of {} tokens leave no room for a prompt in a context of {}",
+                 task.name, task.tokens, engine.cache())
+        .hinted("give the task fewer `tokens`, or more --context");
+  }
+  std::vector<std::vector<std::int32_t>> prompts;
+  for (const EvalItem& item : task.items) {
+    std::vector<std::int32_t>& prompt = prompts.emplace_back(model.prompt_of(item.context));
+    const auto length = static_cast<std::int64_t>(prompt.size());
+    if (length <= most) continue;
+    prompt.erase(prompt.begin(), prompt.begin() + (length - most));
+    ++cut;
+  }
+  return prompts;
+}
+
+// The text of each item's answer.
+Result<std::vector<std::string>> answers_of(const EvalTask& task, const EvalModel& model,
+                                            const std::vector<std::vector<std::int32_t>>& prompts,
+                                            const OnItems& told) {
+  ServingLoop loop(model.engine, {.waiting = static_cast<std::int64_t>(prompts.size())});
+  SequenceRequest request{.max_tokens = task.tokens, .stop = model.ends};
+  request.sampling.temperature = 0;
+  request.sampling.never = model.never;
+  std::erase_if(request.sampling.never, [&](std::int32_t token) {  // they may end an answer, so they may be drawn
+    return std::ranges::find(model.ends, token) != model.ends.end();
+  });
+  request.stop.push_back(model.tokenizer.eos());
+  const bool skips = model.engine.encodes() && model.tokenizer.begins_with_space();
+  std::vector<AnswerText> texts(prompts.size(), AnswerText(model.tokenizer, task.stop, skips));
+  std::vector<std::string> answers(prompts.size());
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    request.id = i;
+    request.prompt = prompts[i];
+    Status added = loop.add(request, {.token =
+                                          [&, i](std::int32_t token) {
+                                            answers[i] += texts[i].add(token);
+                                            return !texts[i].stopped();
+                                          },
+                                      .end =
+                                          [&, i](SequenceEnd) {
+                                            answers[i] += texts[i].rest();
+                                            ++done;
+                                          }});
+    if (!added.ok()) return of_item(std::move(added).error(), task, i);
+  }
+  while (TRY(loop.step())) {
+    if (!told(done)) return interrupted();
+  }
+  return answers;
+}
+
+Result<TaskScores> answer(const EvalTask& task, const EvalModel& model, const OnItems& told) {
+  TaskScores made;
+  const std::vector<std::vector<std::int32_t>> prompts = TRY(prompts_of(task, model, made.cut_contexts));
+  const std::vector<std::string> answers = TRY(answers_of(task, model, prompts, told));
+  std::vector<double> right;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const EvalItem& item = task.items[i];
+    std::optional<std::string> taken = answers[i];
+    if (task.pattern) {
+      Result<std::optional<std::string>> found = task.pattern->first(replace_invalid_utf8(answers[i]));
+      if (!found.ok()) return of_item(std::move(found).error(), task, i);
+      taken = std::move(found).value();
+    }
+    right.push_back(taken && without_space_around(*taken) == without_space_around(item.target) ? 1 : 0);
+    Node sample = Node::map({{"context", item.context}, {"target", item.target}, {"answer", answers[i]}});
+    if (task.pattern) sample.set("taken", taken ? Node(*taken) : Node());
+    made.samples.push_back(std::move(sample.set("exact_match", right.back())));
+  }
+  made.metrics = {mean_metric("exact_match", right)};
+  return made;
+}
+
+}  // namespace
+
+Result<TaskScores> evaluate(const EvalTask& task, const EvalModel& model, const OnItems& told) {
+  switch (task.kind) {
+    case EvalKind::multiple_choice: return choose(task, model, told);
+    case EvalKind::bits_per_byte: return measure_texts(task, model, told);
+    case EvalKind::exact_match:
+    case EvalKind::regex: return answer(task, model, told);
+  }
+  return interrupted();
+}
+
+}  // namespace systole

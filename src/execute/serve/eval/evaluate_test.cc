@@ -1,0 +1,129 @@
+#include "execute/serve/eval/evaluate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "execute/serve/eval/log_likelihood.h"
+#include "execute/serve/eval/testing/tiny_scorer.h"
+
+namespace systole {
+namespace {
+
+// Its answers are of ASCII, and as long as they may be.
+EvalModel model_of(const TinyScorer& scorer) {
+  std::vector<std::int32_t> never;
+  for (std::int32_t token = 0; token < scorer.engine->vocabulary(); ++token) {
+    const std::string_view bytes =
+        token < scorer_tokenizer().vocabulary() ? scorer_tokenizer().bytes_of(token) : std::string_view();
+    if (bytes.empty() || std::ranges::any_of(bytes, [](char c) { return c < ' ' || c > '~'; })) never.push_back(token);
+  }
+  return {*scorer.engine, scorer_tokenizer(), {}, {}, never, [](std::string_view text) { return scorer_tokens(text); }};
+}
+
+Result<TaskScores> evaluated(const TinyScorer& scorer, const EvalTask& task) {
+  return evaluate(task, model_of(scorer), [](std::size_t) { return true; });
+}
+
+std::size_t largest(const std::vector<double>& values) {
+  return static_cast<std::size_t>(std::ranges::max_element(values) - values.begin());
+}
+
+// The choices' likelihoods alone, and divided by len(choice) and len(choice.encode()).
+TEST(Evaluate, multiple_choice_counts_the_likeliest_in_all_and_by_length) {
+  const TinyScorer scorer;
+  EvalTask task{.name = "t", .kind = EvalKind::multiple_choice};
+  for (const char* context : {"badoki", "lumen soé", "men", "nor pa ri", "wil", "ki lu"})
+    task.items.push_back({.context = context, .choices = {"b", "badoki lumen", "éééé"}, .gold = 1});
+  const TaskScores scores = evaluated(scorer, task).value();
+  LogLikelihood likelihood(*scorer.engine, scorer_tokenizer(), {});
+  double acc = 0, norm = 0, bytes = 0;
+  bool differ = false;
+  for (std::size_t i = 0; i < task.items.size(); ++i) {
+    std::vector<double> all;
+    for (const char* text : {" b", " badoki lumen", " éééé"})
+      all.push_back(
+          likelihood.of_continuations(task.items[i].context, std::vector<std::string>{text}).value()[0].value);
+    const std::vector<double> per_character{all[0] / 1, all[1] / 12, all[2] / 4},
+        per_byte{all[0] / 1, all[1] / 12, all[2] / 8};
+    acc += largest(all) == 1 ? 1 : 0;
+    norm += largest(per_character) == 1 ? 1 : 0;
+    bytes += largest(per_byte) == 1 ? 1 : 0;
+    differ |= largest(all) != largest(per_byte);
+    const std::span<const Node> told = scores.samples[i].find("log_likelihoods")->items();
+    for (std::size_t c = 0; c < 3; ++c) EXPECT_EQ(told[c].as_double().value(), all[c]);
+  }
+  EXPECT_TRUE(differ) << "the length decides nothing here";
+  ASSERT_EQ(scores.metrics.size(), 3U);
+  EXPECT_DOUBLE_EQ(scores.metrics[0].value, acc / 6);
+  EXPECT_DOUBLE_EQ(scores.metrics[1].value, norm / 6);
+  EXPECT_DOUBLE_EQ(scores.metrics[2].value, bytes / 6);
+}
+
+TEST(Evaluate, bits_per_byte_weighs_texts_by_their_length) {
+  const TinyScorer scorer;
+  const EvalTask task{
+      .name = "t", .kind = EvalKind::bits_per_byte, .items = {{.target = "badoki lumen"}, {.target = "soé"}}};
+  const TaskScores scores = evaluated(scorer, task).value();
+  LogLikelihood likelihood(*scorer.engine, scorer_tokenizer(), {});
+  const double loss = -likelihood.of_text("badoki lumen").value().value - likelihood.of_text("soé").value().value;
+  EXPECT_DOUBLE_EQ(scores.metrics[0].value, loss / std::log(2.0) / 16);  // 12 and 4 bytes
+  EXPECT_DOUBLE_EQ(scores.metrics[1].value, std::exp(loss / 16));
+  EXPECT_DOUBLE_EQ(scores.metrics[2].value, std::exp(loss / 3));  // 2 words and 1
+}
+
+// A task's answer is that of its item alone, wherever stop strings and patterns cut it.
+TEST(Evaluate, answers_do_not_depend_on_others_and_end_at_stop_strings) {
+  EvalTask task{.name = "t", .kind = EvalKind::exact_match, .tokens = 8};
+  for (const char* context : {"badoki", "lumen soé", "men", "nor pa ri"})
+    task.items.push_back({.context = context, .target = "never"});
+  const TinyScorer alone(1, true), together(3, true);
+  const TaskScores one = evaluated(alone, task).value(), many = evaluated(together, task).value();
+  EXPECT_EQ(one.samples, many.samples);
+  EXPECT_EQ(one.metrics[0].value, 0);
+  const std::string answer = one.samples[0].find("answer")->text();
+  ASSERT_GT(answer.size(), 2U);
+  task.items.resize(1);
+  task.items[0].target = "\n " + answer + " ";  // white space around does not count
+  EXPECT_EQ(evaluated(alone, task)->metrics[0].value, 1);
+  const std::string last = answer.substr(answer.size() - 1);
+  task.stop = {last};
+  EXPECT_EQ(evaluated(alone, task)->samples[0].find("answer")->text(), answer.substr(0, answer.find(last)));
+}
+
+TEST(Evaluate, a_pattern_takes_a_part_of_the_answer) {
+  const TinyScorer scorer(1, true);
+  EvalTask task{.name = "t", .kind = EvalKind::regex, .tokens = 8};
+  task.items.push_back({.context = "badoki", .target = ""});
+  task.pattern = TextPattern::compile("^(?s:.)").value();
+  const TaskScores first = evaluated(scorer, task).value();
+  const std::string answer = first.samples[0].find("answer")->text(), taken = first.samples[0].find("taken")->text();
+  EXPECT_TRUE(answer.starts_with(taken)) << answer;
+  EXPECT_FALSE(taken.empty());
+  task.pattern = TextPattern::compile("no such answer").value();
+  const TaskScores none = evaluated(scorer, task).value();
+  EXPECT_TRUE(none.samples[0].find("taken")->is_null());
+  EXPECT_EQ(none.metrics[0].value, 0) << "no match is no answer, also where the target is empty";
+}
+
+TEST(Evaluate, prompts_keep_their_end_and_errors_name_task_and_item) {
+  const TinyScorer scorer(1, true);
+  EvalTask task{.name = "t", .kind = EvalKind::exact_match, .tokens = 20};
+  task.items.push_back({.context = "badoki lumen soé badoki lumen soé", .target = "x"});
+  task.items.push_back({.context = "a", .target = "x"});
+  ASSERT_GT(scorer_tokens(task.items[0].context).size(), 4U);
+  EXPECT_EQ(evaluated(scorer, task)->cut_contexts, 1);
+  task.tokens = 24;
+  EXPECT_NE(evaluated(scorer, task).error().message.find("leave no room for a prompt"), std::string::npos);
+  std::string longest;
+  for (int i = 0; i < 30; ++i) longest += "badoki ";
+  const EvalTask choice{
+      .name = "c", .kind = EvalKind::multiple_choice, .items = {{.context = "a", .choices = {"b", longest}}}};
+  EXPECT_TRUE(evaluated(scorer, choice).error().message.starts_with("task 'c', item 0: the text '"));
+  const Result<TaskScores> ended = evaluate(choice, model_of(scorer), [](std::size_t) { return false; });
+  EXPECT_EQ(ended.error().kind, ErrorKind::interrupted);
+}
+
+}  // namespace
+}  // namespace systole

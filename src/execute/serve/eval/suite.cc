@@ -1,0 +1,320 @@
+#include "execute/serve/eval/suite.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "execute/serve/eval/example.h"
+#include "ground/base/counted.h"
+#include "ground/base/errors.h"
+#include "ground/base/nearest.h"
+#include "ground/base/text_file.h"
+
+namespace systole {
+namespace {
+
+constexpr std::int64_t kVersion = 1;
+constexpr EvalKind kKinds[] = {EvalKind::multiple_choice, EvalKind::exact_match, EvalKind::regex,
+                               EvalKind::bits_per_byte};
+
+std::vector<std::string> keys_of(EvalKind kind) {
+  if (kind == EvalKind::bits_per_byte) return {"name", "kind", "data", "text", "file"};
+  std::vector<std::string> keys{"name", "kind", "data", "context", "target", "few_shot", "delimiter", "separator"};
+  if (kind == EvalKind::multiple_choice) {
+    keys.push_back("choices");
+  } else {
+    keys.insert(keys.end(), {"stop", "tokens"});
+  }
+  if (kind == EvalKind::regex) keys.push_back("pattern");
+  return keys;
+}
+
+Status only_known(const Node& map, const std::vector<std::string>& known) {
+  if (!map.is_map()) return map.wrong("a map");
+  for (const Node::Entry& entry : map.entries()) {
+    if (std::ranges::find(known, entry.key) != known.end()) continue;
+    return error(ErrorKind::invalid, "unknown key '{}'", entry.key)
+        .at(entry.where())
+        .hinted(nearest_hint(entry.key, known));
+  }
+  return {};
+}
+
+Result<EvalKind> kind_of(const Node& task) {
+  const Node* const kind = TRY(task.get("kind"));
+  std::vector<std::string> names;
+  for (const EvalKind known : kKinds) {
+    if (kind->is_scalar() && kind->text() == name_of(known)) return known;
+    names.push_back(name_of(known));
+  }
+  return error(ErrorKind::invalid, "there is no kind of task {}", kind->describe())
+      .at(kind->where())
+      .hinted(nearest_hint(kind->is_scalar() ? kind->text() : "", names));
+}
+
+Result<std::string> text_or(const Node& map, std::string_view key, std::string otherwise) {
+  const Node* const found = map.find(key);
+  if (found == nullptr) return otherwise;
+  return found->as_string();
+}
+
+Result<FieldTemplate> template_of(const Node& node) {
+  Result<FieldTemplate> made = FieldTemplate::parse(TRY(node.as_string()));
+  if (!made.ok() && made.error().where.file.empty()) return std::move(made).error().at(node.where());
+  return made;
+}
+
+Result<FieldTemplate> template_at(const Node& map, std::string_view key) { return template_of(*TRY(map.get(key))); }
+
+std::string path_beside(const std::string& folder, const std::string& path) {
+  return (std::filesystem::path(folder) / path).lexically_normal().string();
+}
+
+// Errors of reading a file that a node names have the node's place.
+template <typename T>
+Result<T> at_node(const Node& node, Result<T> read) {
+  if (!read.ok() && read.error().where.file.empty()) return std::move(read).error().at(node.where());
+  return read;
+}
+
+// A list of examples, or the file that has them.
+Result<std::vector<EvalExample>> examples_at(const Node& map, const std::string& folder) {
+  const Node* const data = TRY(map.get("data"));
+  std::vector<EvalExample> examples;
+  if (!data->is_sequence()) {
+    const std::string path = path_beside(folder, TRY(data->as_string()));
+    examples = TRY(at_node(*data, read_examples(path)));
+  }
+  for (const Node& item : data->items()) {
+    if (!item.is_map()) return item.wrong("a map");
+    examples.push_back({item, item.where()});
+  }
+  if (examples.empty()) return error(ErrorKind::invalid, "there are no examples").at(data->where());
+  return examples;
+}
+
+// What makes items out of a task's examples.
+struct ItemTemplates {
+  EvalKind kind = EvalKind::multiple_choice;
+  FieldTemplate context, target;
+  std::vector<FieldTemplate> choices;
+  std::string delimiter, separator;
+
+  Result<EvalItem> item(const EvalExample& example) const {
+    EvalItem item;
+    item.context = TRY(context.text(example));
+    if (kind != EvalKind::multiple_choice) {
+      item.target = TRY(target.text(example));
+      return item;
+    }
+    item.choices = TRY(choices_of(example));
+    item.gold = TRY(gold_of(example, item.choices));
+    return item;
+  }
+  // As a few-shot example of the items that follow.
+  std::string shown(const EvalItem& item) const {
+    return item.context + delimiter + (item.choices.empty() ? item.target : item.choices[item.gold]) + separator;
+  }
+
+ private:
+  Result<std::vector<std::string>> choices_of(const EvalExample& example) const {
+    std::vector<std::string> texts;
+    const Node* const list = choices.size() == 1 ? TRY(choices[0].value(example)) : nullptr;
+    if (list != nullptr && list->is_sequence()) {
+      for (const Node& choice : list->items()) {
+        if (!choice.is_scalar() || choice.is_null())
+          return error(ErrorKind::invalid, "a choice is {}", choice.describe()).at(Where(example.where));
+        texts.push_back(choice.text());
+      }
+    } else {
+      for (const FieldTemplate& choice : choices) texts.push_back(TRY(choice.text(example)));
+    }
+    if (texts.size() < 2) {
+      return error(ErrorKind::invalid, "the example has {}, and at least 2 are needed", counted(texts.size(), "choice"))
+          .at(Where(example.where))
+          .hinted("choices: \"{options}\" takes a field with a list, choices: [\"{a}\", \"{b}\"] a field each");
+    }
+    if (std::ranges::any_of(texts, &std::string::empty))
+      return error(ErrorKind::invalid, "a choice of the example is empty").at(Where(example.where));
+    return texts;
+  }
+
+  Result<std::size_t> gold_of(const EvalExample& example, const std::vector<std::string>& texts) const {
+    const Node* const value = TRY(target.value(example));
+    if (value != nullptr && value->kind() == NodeKind::number) {
+      const Result<std::int64_t> index = value->as_int(0, static_cast<std::int64_t>(texts.size()) - 1);
+      if (index.ok()) return static_cast<std::size_t>(*index);
+      return error(ErrorKind::invalid, "the target is {}, and the choices are 0 to {}", value->text(), texts.size() - 1)
+          .at(Where(example.where));
+    }
+    const std::string text = TRY(target.text(example));
+    const auto found = std::ranges::find(texts, text);
+    if (found != texts.end()) return static_cast<std::size_t>(found - texts.begin());
+    return error(ErrorKind::invalid, "the target '{}' is none of the choices", text)
+        .at(Where(example.where))
+        .hinted("the target is a number from 0, or a choice's text: " + nearest_hint(text, texts));
+  }
+};
+
+Result<std::vector<EvalItem>> items_of(std::span<const EvalExample> examples, const ItemTemplates& templates,
+                                       const std::string& before) {
+  std::vector<EvalItem> items;
+  for (const EvalExample& example : examples) {
+    items.push_back(TRY(templates.item(example)));
+    items.back().context.insert(0, before);
+  }
+  return items;
+}
+
+// The few-shot examples as text.
+Result<std::string> shots_of(const Node& task, const ItemTemplates& templates, const std::string& folder) {
+  const Node* const shots = task.find("few_shot");
+  if (shots == nullptr) return std::string();
+  TRY(only_known(*shots, {"data", "count"}));
+  const Node* const asked = TRY(shots->get("count"));
+  const auto count = static_cast<std::size_t>(TRY(asked->as_int(0, 1000)));
+  const std::vector<EvalExample> examples = TRY(examples_at(*shots, folder));
+  if (examples.size() < count) {
+    return error(ErrorKind::invalid, "few_shot.count is {}, and there are {}", count,
+                 counted(examples.size(), "example"))
+        .at(asked->where());
+  }
+  std::string text;
+  for (const EvalItem& item : TRY(items_of(std::span(examples).first(count), templates, "")))
+    text += templates.shown(item);
+  return text;
+}
+
+Result<ItemTemplates> templates_of(const Node& task, EvalKind kind) {
+  ItemTemplates made;
+  made.kind = kind;
+  made.context = TRY(template_at(task, "context"));
+  made.target = TRY(template_at(task, "target"));
+  made.delimiter = TRY(text_or(task, "delimiter", " "));
+  made.separator = TRY(text_or(task, "separator", "\n\n"));
+  if (kind != EvalKind::multiple_choice) return made;
+  const Node* const choices = TRY(task.get("choices"));
+  if (choices->is_scalar()) made.choices.push_back(TRY(template_of(*choices)));
+  for (const Node& choice : choices->items()) made.choices.push_back(TRY(template_of(choice)));
+  if (made.choices.empty()) return choices->wrong("a template, or a list of templates");
+  return made;
+}
+
+Result<std::vector<EvalItem>> texts_of(const Node& task, const std::string& folder, std::size_t limit) {
+  std::vector<EvalItem> items;
+  const Node* const file = task.find("file");
+  if ((file == nullptr) == (task.find("data") == nullptr)) {
+    return error(ErrorKind::invalid, "one of 'file' and 'data' is needed")
+        .at(task.where())
+        .hinted("file: prose.txt, or data: pages.jsonl with text: \"{page}\"");
+  }
+  if (file != nullptr) {
+    const std::string path = path_beside(folder, TRY(file->as_string()));
+    items.emplace_back().target = TRY(at_node(*file, read_text_file(path)));
+    if (items[0].target.empty()) return error(ErrorKind::invalid, "'{}' is empty", path).at(file->where());
+    return items;
+  }
+  const FieldTemplate text = TRY(template_at(task, "text"));
+  for (const EvalExample& example : TRY(examples_at(task, folder))) {
+    if (items.size() == limit) break;
+    items.emplace_back().target = TRY(text.text(example));
+    if (items.back().target.empty())
+      return error(ErrorKind::invalid, "the text of the example is empty").at(Where(example.where));
+  }
+  return items;
+}
+
+Status read_answer_keys(const Node& node, EvalTask& task) {
+  if (const Node* const stop = node.find("stop")) {
+    if (!stop->is_sequence()) return stop->wrong("a list of texts");
+    for (const Node& one : stop->items()) {
+      task.stop.push_back(TRY(one.as_string()));
+      if (task.stop.back().empty()) return one.wrong("a text that is not empty");
+    }
+  }
+  if (const Node* const tokens = node.find("tokens")) task.tokens = TRY(tokens->as_int(1, 1 << 20));
+  if (task.kind != EvalKind::regex) return {};
+  const Node* const pattern = TRY(node.get("pattern"));
+  task.pattern = TRY(at_node(*pattern, TextPattern::compile(TRY(pattern->as_string()))));
+  return {};
+}
+
+Result<EvalTask> read_task(const Node& node, const std::string& folder, std::size_t limit) {
+  if (!node.is_map()) return node.wrong("a map");
+  const EvalKind kind = TRY(kind_of(node));
+  TRY(only_known(node, keys_of(kind)));
+  const Node* const name = TRY(node.get("name"));
+  EvalTask task;
+  task.name = TRY(name->as_string());
+  task.kind = kind;
+  if (task.name.empty()) return name->wrong("a name");
+  if (kind == EvalKind::bits_per_byte) {
+    task.items = TRY(texts_of(node, folder, limit));
+    return task;
+  }
+  const ItemTemplates templates = TRY(templates_of(node, kind));
+  task.delimiter = templates.delimiter;
+  if (kind != EvalKind::multiple_choice) TRY(read_answer_keys(node, task));
+  const std::vector<EvalExample> examples = TRY(examples_at(node, folder));
+  task.items = TRY(items_of(std::span(examples).first(std::min(limit, examples.size())), templates,
+                            TRY(shots_of(node, templates, folder))));
+  return task;
+}
+
+}  // namespace
+
+const char* name_of(EvalKind kind) {
+  switch (kind) {
+    case EvalKind::multiple_choice: return "multiple_choice";
+    case EvalKind::exact_match: return "exact_match";
+    case EvalKind::regex: return "regex";
+    case EvalKind::bits_per_byte: return "bits_per_byte";
+  }
+  return "";
+}
+
+std::vector<std::string> metrics_of(EvalKind kind) {
+  if (kind == EvalKind::multiple_choice) return {"acc", "acc_norm", "acc_bytes"};
+  if (kind == EvalKind::bits_per_byte) return {"bits_per_byte", "byte_perplexity", "word_perplexity"};
+  return {"exact_match"};
+}
+
+bool EvalSuite::scores() const {
+  return std::ranges::any_of(tasks, [](const EvalTask& task) {
+    return task.kind == EvalKind::multiple_choice || task.kind == EvalKind::bits_per_byte;
+  });
+}
+
+bool EvalSuite::generates() const {
+  return std::ranges::any_of(
+      tasks, [](const EvalTask& task) { return task.kind == EvalKind::exact_match || task.kind == EvalKind::regex; });
+}
+
+Result<EvalSuite> read_suite(const std::string& path, std::int64_t limit) {
+  const Node root = TRY(parse_yaml(TRY(read_text_file(path)), path));
+  TRY(only_known(root, {"suite", "tasks"}));
+  const Node* const version = TRY(root.get("suite"));
+  if (const Result<std::int64_t> number = version->as_int(1, kVersion); !number.ok()) {
+    return error(ErrorKind::invalid, "suite: {} is no version that this program reads", version->describe())
+        .at(version->where())
+        .hinted(fmt::format("suite: {}", kVersion));
+  }
+  const Node* const tasks = TRY(root.get("tasks"));
+  if (!tasks->is_sequence() || tasks->items().empty()) return tasks->wrong("a list of tasks");
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  EvalSuite suite{path, {}};
+  std::vector<Error> errors;
+  for (const Node& node : tasks->items()) {
+    Result<EvalTask> task = read_task(node, folder, limit > 0 ? static_cast<std::size_t>(limit) : SIZE_MAX);
+    if (!task.ok()) {
+      errors.push_back(std::move(task).error());
+      continue;
+    }
+    if (std::ranges::find(suite.tasks, task->name, &EvalTask::name) != suite.tasks.end())
+      errors.push_back(error(ErrorKind::invalid, "two tasks are called '{}'", task->name).at(node.where()));
+    suite.tasks.push_back(std::move(task).value());
+  }
+  if (!errors.empty()) return together(std::move(errors));
+  return suite;
+}
+
+}  // namespace systole

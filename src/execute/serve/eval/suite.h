@@ -1,0 +1,65 @@
+#pragma once
+// A suite of evaluations: a YAML file with tasks, and the items that each asks of a model, all read and checked before a
+// model is loaded.
+//
+//   suite: 1
+//   tasks:
+//     - name: colours
+//       kind: multiple_choice                # the likeliest of some continuations
+//       data: colours.jsonl                  # or a list of examples; {"question": …, "options": […], "answer": 1}
+//       context: "Question: {question}\nAnswer:"
+//       choices: "{options}"                 # a field with a list, or a list of templates
+//       target: "{answer}"                   # the right choice: its number from 0, or its text
+//       few_shot: { data: train.jsonl, count: 2 }
+//     - { name: sums, kind: exact_match, data: sums.jsonl, context: "{sum} =", target: "{result}", stop: ["\n"], tokens: 8 }
+//     - { name: steps, kind: regex, data: steps.jsonl, context: "{sum}", target: "{result}", pattern: 'is (\d+)' }
+//     - { name: prose, kind: bits_per_byte, file: prose.txt }     # or data, and text: "{page}"
+//
+// Paths are relative to the folder of the suite. A task's kinds, delimiters and few-shot contexts are those of
+// lm-evaluation-harness: an example of few_shot is its context, `delimiter` (a space), its answer and `separator` (an
+// empty line).
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "execute/data/text_pattern.h"
+#include "ground/base/result.h"
+
+namespace systole {
+
+enum class EvalKind { multiple_choice, exact_match, regex, bits_per_byte };
+const char* name_of(EvalKind kind);
+// In the order in which results show them; the first is the task's usual one.
+std::vector<std::string> metrics_of(EvalKind kind);
+
+struct EvalItem {
+  std::string context = {};               // few-shot examples included
+  std::vector<std::string> choices = {};  // multiple_choice: at least two, none empty
+  std::size_t gold = 0;                   // the right one of them
+  std::string target = {};                // exact_match, regex: the right answer; bits_per_byte: the text, not empty
+};
+
+struct EvalTask {
+  std::string name;
+  EvalKind kind = EvalKind::multiple_choice;
+  std::vector<EvalItem> items = {};         // at least one
+  std::string delimiter = " ";              // between context and choice
+  std::vector<std::string> stop = {};       // what ends an answer, and is no part of it
+  std::int64_t tokens = 256;                // of an answer, at most
+  std::optional<TextPattern> pattern = {};  // regex
+};
+
+struct EvalSuite {
+  std::string path;
+  std::vector<EvalTask> tasks;  // at least one; no two of one name
+  bool scores() const;          // a task asks how likely texts are
+  bool generates() const;       // a task asks for answers
+};
+
+// `limit`: so many items of each task, the first; 0: all. Errors, each at its place, one of each task: those of reading
+// files; invalid: keys, templates, examples.
+Result<EvalSuite> read_suite(const std::string& path, std::int64_t limit = 0);
+
+}  // namespace systole

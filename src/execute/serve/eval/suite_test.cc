@@ -1,0 +1,112 @@
+#include "execute/serve/eval/suite.h"
+
+#include <gtest/gtest.h>
+
+#include "execute/serve/eval/example.h"
+#include "ground/base/testing/files.h"
+#include "ground/base/text_file.h"
+
+namespace systole {
+namespace {
+
+class EvalSuiteTest : public testing::Test {
+ protected:
+  void write(const std::string& name, const std::string& text) const {
+    write_text_file(folder_.path() + "/" + name, text).value();
+  }
+  Result<EvalSuite> read(const std::string& text, std::int64_t limit = 0) const {
+    write("suite.yaml", "suite: 1\ntasks:\n" + text);
+    return read_suite(folder_.path() + "/suite.yaml", limit);
+  }
+  TemporaryFolder folder_;
+};
+
+TEST(FieldTemplate, takes_fields_of_maps_and_leaves_double_braces) {
+  const EvalExample example{parse_json(R"({"a": "x", "n": 1.50, "in": {"b": true}, "l": [1]})", "e").value(),
+                            {"e", 3, 1}};
+  const auto text = [&](std::string_view of) { return FieldTemplate::parse(of).value().text(example); };
+  EXPECT_EQ(*text("{a}-{n}-{in.b} {{a}} }}{{"), "x-1.50-true {a} }{");
+  EXPECT_EQ(*text(""), "");
+  EXPECT_EQ(text("{c}").error().kind, ErrorKind::not_found);
+  EXPECT_EQ(text("{in.c}").error().where, (Where{"e", 3, 1}));
+  EXPECT_EQ(text("{a.b}").error().kind, ErrorKind::not_found);
+  EXPECT_EQ(text("{l}").error().kind, ErrorKind::invalid);
+  for (const char* wrong : {"{a", "a}", "{}", "{a{b}", "{a b}"})
+    EXPECT_FALSE(FieldTemplate::parse(wrong).ok()) << wrong;
+  EXPECT_EQ((*FieldTemplate::parse("{l}").value().value(example))->items().size(), 1U);
+  EXPECT_EQ(*FieldTemplate::parse(" {l}").value().value(example), nullptr);
+}
+
+TEST_F(EvalSuiteTest, multiple_choice_with_few_shot_examples) {
+  write("train.jsonl",
+        "{\"q\": \"1+1\", \"o\": [\"1\", \"2\"], \"a\": 1}\n\n{\"q\": \"1+2\", \"o\": [\"3\", \"4\"], \"a\": \"3\"}\n"
+        "{\"q\": \"unused\", \"o\": [], \"a\": 9}\n");
+  write("data.jsonl",
+        "{\"q\": \"2+2\", \"o\": [\"5\", \"4\", \"3\"], \"a\": 1}\n{\"q\": \"0\", \"o\": [\"0\", \"1\"], \"a\": 0}\n");
+  const std::string task =
+      "  - name: sums\n    kind: multiple_choice\n    data: data.jsonl\n    context: \"{q} =\"\n    choices: \"{o}\"\n"
+      "    target: \"{a}\"\n    few_shot: { data: train.jsonl, count: 2 }\n";
+  const EvalSuite suite = read(task).value();
+  ASSERT_EQ(suite.tasks.size(), 1U);
+  ASSERT_EQ(suite.tasks[0].items.size(), 2U);
+  const EvalItem& item = suite.tasks[0].items[0];
+  EXPECT_EQ(item.context, "1+1 = 2\n\n1+2 = 3\n\n2+2 =");
+  EXPECT_EQ(item.choices, (std::vector<std::string>{"5", "4", "3"}));
+  EXPECT_EQ(item.gold, 1U) << "a number is a place; a text is a choice";
+  EXPECT_TRUE(suite.scores());
+  EXPECT_FALSE(suite.generates());
+  EXPECT_EQ(read(task, 1)->tasks[0].items.size(), 1U);
+  EXPECT_EQ(read(task + "    separator: \"; \"\n    delimiter: \"\"\n")->tasks[0].items[0].context,
+            "1+1 =2; 1+2 =3; 2+2 =");
+}
+
+TEST_F(EvalSuiteTest, choices_may_be_templates_and_examples_may_be_here) {
+  const EvalSuite suite =
+      read(
+          "  - name: t\n    kind: multiple_choice\n    data: [{ a: yes, b: \"no\", right: \"no\" }]\n"
+          "    context: Is it?\n    choices: [\"{a}\", \"{b}\", maybe]\n    target: \"{right}\"\n")
+          .value();
+  EXPECT_EQ(suite.tasks[0].items[0].choices, (std::vector<std::string>{"yes", "no", "maybe"}));
+  EXPECT_EQ(suite.tasks[0].items[0].gold, 1U);
+}
+
+TEST_F(EvalSuiteTest, answers_and_texts) {
+  write("prose.txt", "Once.");
+  write("pages.jsonl", "{\"page\": \"one\"}\n{\"page\": \"two\"}\n{\"page\": \"three\"}");
+  const EvalSuite suite =
+      read(
+          "  - { name: e, kind: exact_match, data: [{ q: x, a: 3 }], context: \"{q}\", target: \"{a}\", stop: "
+          "[\"\\n\", .], tokens: 8 }\n"
+          "  - { name: r, kind: regex, data: [{ q: x, a: 3 }], context: \"{q}\", target: \"{a}\", pattern: '(\\d+)' }\n"
+          "  - { name: f, kind: bits_per_byte, file: prose.txt }\n"
+          "  - { name: d, kind: bits_per_byte, data: pages.jsonl, text: \"<{page}>\" }\n",
+          2)
+          .value();
+  EXPECT_EQ(suite.tasks[0].items[0].target, "3");
+  EXPECT_EQ(suite.tasks[0].stop, (std::vector<std::string>{"\n", "."}));
+  EXPECT_EQ(suite.tasks[0].tokens, 8);
+  EXPECT_EQ(suite.tasks[1].tokens, 256);
+  EXPECT_EQ(suite.tasks[1].pattern->first("is 42.").value(), "42");
+  EXPECT_EQ(suite.tasks[2].items[0].target, "Once.");
+  ASSERT_EQ(suite.tasks[3].items.size(), 2U) << "the limit";
+  EXPECT_EQ(suite.tasks[3].items[1].target, "<two>");
+}
+
+TEST_F(EvalSuiteTest, all_wrong_tasks_are_told_at_once_at_their_places) {
+  const Result<EvalSuite> wrong = read(
+      "  - { name: a, kind: bits_per_byte, fil: x }\n"
+      "  - { name: b, kind: bits_per_byte, data: [{ t: x }], text: \"{t}\" }\n"
+      "  - { name: b, kind: bits_per_byte, data: [{ t: x }], text: \"{t}\" }\n"
+      "  - 7\n");
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.error().message, "unknown key 'fil'");
+  EXPECT_EQ(wrong.error().hint, "did you mean 'file'?");
+  EXPECT_EQ(wrong.error().where.line, 3);
+  ASSERT_EQ(wrong.error().others.size(), 2U);
+  EXPECT_EQ(wrong.error().others[0].message, "two tasks are called 'b'");
+  EXPECT_EQ(wrong.error().others[0].where.line, 5);
+  EXPECT_EQ(wrong.error().others[1].where.line, 6);
+}
+
+}  // namespace
+}  // namespace systole

@@ -1,0 +1,169 @@
+// `systole eval SUITE --model MODEL`: how good models are at the tasks of a suite, beside each other.
+
+#include <algorithm>
+
+#include "execute/serve/eval/results.h"
+#include "ground/base/counted.h"
+#include "ground/process/signal_watch.h"
+#include "operate/cli/command.h"
+#include "operate/cli/device_options.h"
+#include "operate/cli/model_argument.h"
+#include "operate/cli/whole_file.h"
+#include "operate/run/served_model.h"
+
+namespace systole::cli {
+namespace {
+
+struct EvalCommand {
+  std::string suite, out, samples, backend = "cpu";
+  std::vector<std::string> models, require;
+  std::int64_t limit = 0, context = 0, slots = 8;
+};
+
+std::unique_ptr<WholeFile> file_of(const std::string& path, const std::string& hint) {
+  return path.empty() ? nullptr : std::make_unique<WholeFile>(path, hint);
+}
+
+// One line of JSON for each item.
+void append_samples(WholeFile& file, const EvaluatedModel& model, const EvalTask& task, const TaskScores& scores) {
+  std::string text;
+  for (std::size_t i = 0; i < scores.samples.size(); ++i) {
+    Node line = Node::map({{"model", model.name}, {"task", task.name}, {"item", i}});
+    for (const Node::Entry& entry : scores.samples[i].entries()) line.set(entry.key, entry.value);
+    text += to_json(line) + "\n";
+  }
+  file.append(text);
+}
+
+// All tasks by one model. Nothing: a signal came.
+std::optional<EvaluatedModel> evaluated(const EvalSuite& suite, const std::string& asked, const EvalCommand& options,
+                                        WholeFile* samples, const SignalWatch& watch, Context& context) {
+  const ServedModel served = find_model_argument(asked, context);
+  const Machine machine = machine_for(served, options.backend, context.clock).value();
+  const std::unique_ptr<Engine> engine = open_engine(served, machine,
+                                                     {.slots = suite.generates() ? options.slots : 1,
+                                                      .cache = served.context_for(options.context),
+                                                      .score = suite.scores(),
+                                                      .generates = suite.generates()})
+                                             .value();
+  Encoder encoder(served.tokenizer);
+  const EvalModel model{*engine,
+                        served.tokenizer,
+                        served.before,
+                        served.ends,
+                        served.never_drawn(engine->vocabulary()),
+                        [&](std::string_view text) { return served.tokens_of(encoder, text); }};
+  EvaluatedModel made{asked, served.step, {}};
+  for (const EvalTask& task : suite.tasks) {
+    Result<TaskScores> scores = evaluate(task, model, [&](std::size_t done) {
+      context.out.progress(fmt::format("{}: {}: {} of {}", asked, task.name, done, counted(task.items.size(), "item")));
+      return !watch.stop_requested();
+    });
+    if (!scores.ok() && scores.error().kind == ErrorKind::interrupted) return std::nullopt;
+    made.tasks.push_back(std::move(scores).value());
+    TaskScores& last = made.tasks.back();
+    if (last.cut_contexts > 0) {
+      context.out.warning(fmt::format("task '{}': {} longer than the {} positions of '{}', and lost the beginning",
+                                      task.name, counted(last.cut_contexts, "context"), engine->cache(), asked),
+                          "ask for fewer few-shot examples, or for more --context");
+    }
+    if (samples != nullptr) append_samples(*samples, made, task, last);
+    last.samples.clear();
+  }
+  return made;
+}
+
+std::string interval_of(const MetricEstimate& estimate) {
+  if (!estimate.standard_error) return "-";
+  return fmt::format("{:.4f} to {:.4f}", estimate.low(), estimate.high());
+}
+
+// A row for each metric and model; of every model but the first also the difference to that.
+std::string results_table(const EvalSuite& suite, const std::vector<EvaluatedModel>& models, int width) {
+  std::vector<std::string> headers{"task", "metric", "items>", "model", "value>", "stderr>", "95% interval>"};
+  if (models.size() > 1) headers.insert(headers.end(), {"difference>", "its 95% interval>"});
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t t = 0; t < suite.tasks.size(); ++t) {
+    for (std::size_t m = 0; m < models[0].tasks[t].metrics.size(); ++m) {
+      for (const EvaluatedModel& model : models) {
+        const Metric& metric = model.tasks[t].metrics[m];
+        const MetricEstimate value = estimate(metric);
+        std::vector<std::string>& row = rows.emplace_back(std::vector<std::string>{
+            suite.tasks[t].name, metric.name, std::to_string(suite.tasks[t].items.size()), model.name,
+            fmt::format("{:.4f}", value.value),
+            value.standard_error ? fmt::format("{:.4f}", *value.standard_error) : "-", interval_of(value)});
+        if (models.size() == 1) continue;
+        const MetricEstimate other = difference(metric, models[0].tasks[t].metrics[m]);
+        const bool first = &model == &models[0];
+        row.push_back(first ? "" : fmt::format("{:+.4f}", other.value));
+        row.push_back(first ? "" : interval_of(other));
+      }
+    }
+  }
+  return table(headers, rows, width);
+}
+
+ExitCode eval(const EvalCommand& options, Context& context) {
+  const EvalSuite suite = read_suite(options.suite, options.limit).value();
+  std::vector<EvalRequirement> required;
+  for (const std::string& text : options.require)
+    required.push_back(requirement_of(parse_requirement(text).value(), suite).value());
+  const std::unique_ptr<WholeFile> out = file_of(options.out, "--out results.json"),
+                                   samples = file_of(options.samples, "--samples samples.jsonl");
+  const SignalWatch watch;
+  std::vector<EvaluatedModel> models;
+  for (const std::string& asked : options.models) {
+    std::optional<EvaluatedModel> made = evaluated(suite, asked, options, samples.get(), watch, context);
+    if (!made) return ExitCode::interrupted;
+    models.push_back(std::move(*made));
+  }
+  context.out.end_progress();
+  const std::vector<std::string> missed = unmet(required, models);
+  const Node results = results_node(suite, models, missed);
+  if (samples != nullptr) samples->finish();
+  if (out != nullptr) {
+    out->append(to_json(results, 2) + "\n");
+    out->finish();
+  }
+  context.out.data(results_table(suite, models, context.out.width()));
+  context.out.json(results);
+  for (const std::string& one : missed) context.out.warning(one);
+  return missed.empty() ? ExitCode::done : ExitCode::unmet;
+}
+
+}  // namespace
+
+void add_eval(Subcommand app, Context& context) {
+  auto options = std::make_shared<EvalCommand>();
+  Subcommand command = add_command(app, "eval", "how good models are at the tasks of a suite", options, context, eval);
+  command.add_option("suite", options->suite, "the suite: a YAML file with tasks").required();
+  command
+      .add_option(
+          "--model", options->models,
+          "the folder of a Hugging Face model, a GGUF file, RUN or RUN@STEP, or models:NAME, models:NAME:VERSION "
+          "or models:NAME@STAGE; again for each further model, which is compared with the first")
+      .required()
+      .expected(1)
+      .take_all();
+  command.add_option("--out", options->out, "a file for the results, as JSON");
+  command.add_option("--samples", options->samples, "a file for what was asked and answered: a line of JSON an item");
+  command
+      .add_option("--require", options->require,
+                  "TASK.METRIC>=NUMBER (or >, <=, <): if a model's value is not so, the exit code is 4")
+      .expected(1)
+      .take_all();
+  command.add_option("--limit", options->limit, "so many items of each task, the first; 0: all")
+      .check(at_least(0))
+      .capture_default_str();
+  command
+      .add_option("--context", options->context,
+                  "tokens of a sequence; 0: the model's context, of a published model at most 4096")
+      .check(at_least(0))
+      .capture_default_str();
+  command.add_option("--slots", options->slots, "answers that are generated at once")
+      .check(at_least(1))
+      .capture_default_str();
+  add_device_options(command, options->backend, "cpu, or reference: slow").capture_default_str();
+}
+
+}  // namespace systole::cli

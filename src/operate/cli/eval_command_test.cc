@@ -1,0 +1,203 @@
+// `systole eval` as its users meet it: log likelihoods and answers of a golden model beside those of transformers, gates,
+// comparisons, files, and wrong suites.
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "ground/base/document.h"
+#include "ground/base/testing/files.h"
+#include "ground/base/testing/places.h"
+#include "operate/cli/testing/run_systole.h"
+
+namespace systole::cli {
+namespace {
+
+constexpr const char* kSuite = R"(suite: 1
+tasks:
+  - name: next
+    kind: multiple_choice
+    data:
+      - { begins: "All human beings, все люди", options: ['"', "!", "?"], right: 0 }
+      - { begins: "All human beings, все лю", options: ["ди", "ди"], right: "ди" }
+    context: "{begins}"
+    choices: "{options}"
+    target: "{right}"
+    delimiter: ""
+  - { name: answer, kind: exact_match, data: prompts.jsonl, context: "{prompt}", target: "{answer}", tokens: 1 }
+  - { name: taken, kind: regex, data: prompts.jsonl, context: "{prompt}", target: "x{answer}", pattern: "(z)|j", tokens: 1 }
+  - { name: prose, kind: bits_per_byte, file: prose.txt }
+)";
+
+class EvalCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::copy(SYSTOLE_SOURCE_DIR "/src/execute/weights/golden/gpt2", systole_.folder() / "model");
+    systole_.write("suite.yaml", kSuite);
+    systole_.write("prompts.jsonl", "{\"prompt\": \"All human beings, все люди\", \"answer\": \"j\"}\n");
+    std::string prose;
+    for (int i = 0; i < 30; ++i) prose += "All human beings are born free. ";
+    systole_.write("prose.txt", prose);
+  }
+  Captured eval(std::vector<std::string> more, const std::string& suite = "suite.yaml") const {
+    std::vector<std::string> words{"eval", suite, "--model", "model", "--backend", "reference"};
+    words.insert(words.end(), more.begin(), more.end());
+    return systole_.run(words);
+  }
+  Node results(std::vector<std::string> more) const {
+    more.push_back("--json");
+    const Captured said = eval(std::move(more));
+    EXPECT_EQ(said.exit.code, 0) << said.err;
+    return parse_json(said.out, "out").value();
+  }
+  std::vector<Node> samples_in(const std::string& file) const {
+    std::vector<Node> lines;
+    std::istringstream text(text_of(systole_.folder() / file));
+    for (std::string line; std::getline(text, line);) lines.push_back(parse_json(line, file).value());
+    return lines;
+  }
+  // What a suite with this task is refused with.
+  std::string refused(const std::string& task, int exit = 2) const {
+    systole_.write("wrong.yaml", "suite: 1\ntasks:\n  - " + task + "\n");
+    const Captured said = eval({}, "wrong.yaml");
+    EXPECT_EQ(said.exit.code, exit) << said.out << said.err;
+    return said.err;
+  }
+
+  SystoleRunner systole_;
+};
+
+double number_at(const Node& node, const std::string& key) { return node.find(key)->as_double().value(); }
+
+// Values of transformers 5.23.0 (execute/weights/golden/gpt2/expected.json): the log softmax of its logits.
+TEST_F(EvalCommand, log_likelihoods_and_answers_are_those_of_transformers) {
+  std::vector<std::string> backends{"reference"};
+#ifdef SYSTOLE_HAS_CPU
+  backends.push_back("cpu");
+#endif
+  for (const std::string& backend : backends) {
+    const Captured said = systole_.run({"eval", "suite.yaml", "--model", "model", "--backend", backend, "--samples",
+                                        "samples.jsonl", "--out", "results.json"});
+    ASSERT_EQ(said.exit.code, 0) << said.err;
+    const std::vector<Node> samples = samples_in("samples.jsonl");
+    ASSERT_EQ(samples.size(), 5U);
+    const double expected[][3] = {{-3.2320665, -5.0298134, -4.8816980}, {-23.9629688, -23.9629688, 0}};
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::span<const Node> values = samples[i].find("log_likelihoods")->items();
+      for (std::size_t c = 0; c < values.size(); ++c)
+        EXPECT_NEAR(values[c].as_double().value(), expected[i][c], 1e-4) << backend << " " << i << " " << c;
+      EXPECT_EQ(number_at(samples[i], "acc"), 1);
+    }
+    EXPECT_EQ(samples[2].find("answer")->text(), "j");
+    EXPECT_EQ(number_at(samples[2], "exact_match"), 1);
+    EXPECT_EQ(samples[3].find("taken")->text(), "");
+    EXPECT_EQ(number_at(samples[3], "exact_match"), 0);
+    EXPECT_EQ(samples[4].find("words")->text(), "181") << "180, and nothing behind the last space";
+    const Node results = parse_json(text_of(systole_.folder() / "results.json"), "results.json").value();
+    EXPECT_EQ(results.find("tasks")->items().size(), 4U);
+  }
+}
+
+TEST_F(EvalCommand, a_model_beside_itself_differs_by_nothing) {
+  const Node document = results({"--model", "model", "--limit", "1"});
+  ASSERT_EQ(document.find("models")->items().size(), 2U);
+  for (const Node& task : document.find("tasks")->items()) {
+    EXPECT_EQ(task.find("items")->text(), "1");
+    for (const Node& metric : task.find("metrics")->items()) {
+      const std::span<const Node> values = metric.find("values")->items();
+      ASSERT_EQ(values.size(), 2U);
+      EXPECT_EQ(values[0], values[1]);
+      EXPECT_TRUE(values[0].find("standard_error")->is_null()) << "of a single item";
+      EXPECT_EQ(number_at(metric.find("differences")->items()[0], "value"), 0);
+    }
+  }
+  const Captured table = eval({"--model", "model"});
+  EXPECT_EQ(table.exit.code, 0) << table.err;
+  EXPECT_NE(table.out.find("word_perplexity"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("+0.0000"), std::string::npos) << table.out;
+}
+
+TEST_F(EvalCommand, requirements_gate_with_a_code_of_their_own) {
+  const Captured kept = eval({"--require", "next.acc>=1", "--require", "taken.exact_match<0.5"});
+  EXPECT_EQ(kept.exit.code, 0) << kept.err;
+  const Captured missed = eval({"--require", "next.acc>=1", "--require", "taken.exact_match>=0.71"});
+  EXPECT_EQ(missed.exit.code, 4) << missed.err;
+  EXPECT_NE(missed.out.find("exact_match"), std::string::npos) << "results are printed all the same";
+  EXPECT_NE(missed.err.find("model: required is taken.exact_match>=0.71, and it is 0"), std::string::npos)
+      << missed.err;
+  for (const auto& [text, said] :
+       std::vector<std::pair<std::string, std::string>>{{"nxt.acc>=1", "did you mean 'next'?"},
+                                                        {"next.exact_match>=1", "valid: acc, acc_norm, acc_bytes"},
+                                                        {"next.acc=1", "is no requirement"},
+                                                        {"next.acc>=much", "is no requirement"}}) {
+    const Captured wrong = eval({"--require", text, "--out", "never.json"});
+    EXPECT_EQ(wrong.exit.code, 2) << text;
+    EXPECT_NE(wrong.err.find(said), std::string::npos) << wrong.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "never.json"));
+}
+
+TEST_F(EvalCommand, a_context_that_is_too_long_loses_its_beginning_and_that_is_said) {
+  systole_.write(
+      "long.yaml",
+      "suite: 1\ntasks:\n"
+      "  - { name: long, kind: multiple_choice, data: long.jsonl, context: \"{c}\", choices: [a, b], target: a }\n"
+      "  - { name: answer, kind: exact_match, data: long.jsonl, context: \"{c}\", target: a, tokens: 2 }\n");
+  systole_.write("long.jsonl", "{\"c\": \"" + std::string(300, 'x') + "\"}\n{\"c\": \"x\"}\n");
+  const Captured said = eval({}, "long.yaml");
+  EXPECT_EQ(said.exit.code, 0) << said.err;
+  for (const char* task : {"long", "answer"}) {
+    EXPECT_NE(said.err.find(fmt::format("task '{}': 1 context longer than the 64 positions of 'model'", task)),
+              std::string::npos)
+        << said.err;
+  }
+}
+
+TEST_F(EvalCommand, wrong_suites_are_refused_at_their_place) {
+  systole_.write("bad.jsonl", "{\"a\": \"x\", \"b\": \"y\"}\n\n{\"a\": \"x\"\n");
+  systole_.write("two.jsonl", "{\"a\": \"x\", \"b\": \"y\"}\n{\"a\": \"x\"}\n");
+  const std::string choice = "{ name: t, kind: multiple_choice, data: [{ a: x, b: [u, v], n: 2 }], context: \"{a}\", ";
+  const std::string match = "{ name: t, kind: exact_match, context: \"{a}\", target: \"{b}\", ";
+  for (const auto& [task, said] : std::vector<std::pair<std::string, std::string>>{
+           {"{ name: t, kind: multiple, data: x }", "wrong.yaml:3:"},
+           {match + "data: two.jsonl, tokns: 1 }", "did you mean 'tokens'?"},
+           {match + "data: none.jsonl }", "none.jsonl"},
+           {match + "data: bad.jsonl }", "bad.jsonl:3:"},
+           {match + "data: two.jsonl }", "two.jsonl:2:1: error: the example has no field 'b'"},
+           {match + "data: [] }", "there are no examples"},
+           {match + "data: two.jsonl, stop: \"x\" }", "expected a list of texts"},
+           {match + "data: two.jsonl, tokens: 0 }", "wrong.yaml:3:"},
+           {match + "data: two.jsonl, few_shot: { data: [], count: 1 } }", "there are no examples"},
+           {choice + "choices: \"{a}\", target: \"{n}\" }", "the example has 1 choice"},
+           {choice + "choices: \"{b}\", target: \"{n}\" }", "the target is 2, and the choices are 0 to 1"},
+           {choice + "choices: \"{b}\", target: \"{a}\" }", "the target 'x' is none of the choices"},
+           {choice + "choices: \"{b\", target: \"{a}\" }", "a '{' without its '}'"},
+           {"{ name: t, kind: regex, data: two.jsonl, context: a, target: b, pattern: \"(\" }",
+            "no regular expression"},
+           {"{ name: t, kind: bits_per_byte }", "one of 'file' and 'data' is needed"}}) {
+    EXPECT_NE(refused(task).find(said), std::string::npos) << task << "\n" << refused(task);
+  }
+  systole_.write("wrong.yaml", "suite: 2\ntasks: [{}]\n");
+  EXPECT_NE(eval({}, "wrong.yaml").err.find("hint: suite: 1"), std::string::npos);
+  const Captured none = eval({}, "nowhere.yaml");
+  EXPECT_EQ(none.exit.code, 2) << none.err;
+}
+
+TEST_F(EvalCommand, what_a_model_cannot_do_is_said_and_nothing_is_left) {
+  std::filesystem::copy(SYSTOLE_SOURCE_DIR "/src/execute/weights/golden/t5", systole_.folder() / "t5");
+  const Captured scored =
+      systole_.run({"eval", "suite.yaml", "--model", "t5", "--backend", "reference", "--out", "results.json"});
+  EXPECT_EQ(scored.exit.code, 3) << scored.err;
+  EXPECT_NE(scored.err.find("'t5' does not say how likely a text is"), std::string::npos) << scored.err;
+  EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "results.json"));
+  EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "results.json.part"));
+  systole_.write(
+      "answers.yaml",
+      "suite: 1\ntasks:\n  - { name: a, kind: exact_match, data: prompts.jsonl, context: \"{prompt}\", target: "
+      "\"{answer}\", tokens: 2 }\n");
+  EXPECT_EQ(systole_.run({"eval", "answers.yaml", "--model", "t5", "--backend", "reference"}).exit.code, 0);
+  EXPECT_NE(eval({"--context", "2"}, "answers.yaml").err.find("leave no room for a prompt"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace systole::cli
