@@ -8,6 +8,7 @@
 #include "ground/base/document.h"
 #include "ground/base/hash.h"
 #include "ground/base/number_from.h"
+#include "ground/base/shell_quoted.h"
 
 namespace systole {
 namespace {
@@ -68,11 +69,12 @@ Result<bool> for_each_line(Store& store, const std::string& path, std::int64_t s
 
 }  // namespace
 
-BatchJournal::BatchJournal(Store& store, const std::string& output, const BatchFacts& facts)
-    : store_(store),
-      output_(output),
-      folder_(output + ".journal"),
+BatchJournal::BatchJournal(const BatchOutput& output, const BatchFacts& facts)
+    : store_(output.store),
+      output_(output.name),
+      folder_(output_ + ".journal"),
       path_(folder_ + "/rows"),
+      shown_(output.path.empty() ? output.name : output.path),
       facts_(facts),
       places_(facts.rows) {}
 
@@ -85,13 +87,13 @@ std::string BatchJournal::header() const {
                                      {"options", facts_.options}}));
 }
 
-Result<std::unique_ptr<BatchJournal>> BatchJournal::open(Store& store, const std::string& output,
-                                                         const BatchFacts& facts, std::int64_t now,
-                                                         std::int64_t sync_rows) {
-  std::unique_ptr<BatchJournal> journal(new BatchJournal(store, output, facts));
+Result<std::unique_ptr<BatchJournal>> BatchJournal::open(const BatchOutput& output, const BatchFacts& facts,
+                                                         std::int64_t now, std::int64_t sync_rows) {
+  std::unique_ptr<BatchJournal> journal(new BatchJournal(output, facts));
   journal->sync_rows_ = sync_rows;
-  if (!TRY(store.exists(journal->path_)) && TRY(store.exists(output))) {
-    return error(ErrorKind::exists, "'{}' is there, and not of a job that is known", output)
+  Store& store = output.store;
+  if (!TRY(store.exists(journal->path_)) && TRY(store.exists(output.name))) {
+    return error(ErrorKind::exists, "'{}' is there, and not of a job that is known", journal->shown_)
         .hinted("move it away, or name another output");
   }
   TRY(make_dirs_synced(store, journal->folder_));
@@ -101,39 +103,48 @@ Result<std::unique_ptr<BatchJournal>> BatchJournal::open(Store& store, const std
     return journal;
   }
   TRY(journal->read());
-  if (journal->finished_ && !TRY(store.exists(output))) TRY(journal->begin(now));  // somebody took it: once more
+  const bool is_gone = journal->finished_ && !TRY(store.exists(output.name));
+  const bool is_empty = is_gone || (!journal->finished_ && journal->totals_.rows + journal->dropped_ == 0);
+  if (!journal->differs_.empty() && !is_empty) return journal->other_job();
+  if (!journal->differs_.empty() || is_gone) TRY(journal->begin(now));
   return journal;
 }
 
 Status BatchJournal::begin(std::int64_t now) {
   began_ = now;
-  finished_ = false;
+  finished_ = torn_ = false;
   totals_ = {};
   const std::string line = line_of(header());
   size_ = static_cast<std::int64_t>(line.size());
   return write_whole(store_, path_, line);
 }
 
-Status BatchJournal::check_job(const std::string& payload) {
+Status BatchJournal::read_job(const std::string& payload) {
   const Node node = TRY(parse_json(payload, path_));
   const auto text = [&](const char* key) { return node.text_at(key); };
   if (text("systole_batch") != std::to_string(kVersion)) {
-    return error(ErrorKind::unsupported, "the journal '{}' has version {}, this program reads {}", folder_,
+    return error(ErrorKind::unsupported, "the journal of '{}' has version {}, this program reads {}", shown_,
                  text("systole_batch"), kVersion)
         .coded(ErrorCode::newer_version)
         .hinted("use the program that began the job");
   }
-  const char* differs = text("model") != facts_.model       ? "model"
-                        : text("input") != facts_.input     ? "input"
-                        : text("options") != facts_.options ? "options"
-                                                            : nullptr;
-  if (differs != nullptr) {
-    return error(ErrorKind::exists, "the journal '{}' is of another job: its {} {}", folder_, differs,
-                 *differs == 'o' ? "were others" : "was another")
-        .hinted(fmt::format("name another output; or, if what is there may go: rm -r {} {}", folder_, output_));
-  }
+  if (text("model") != facts_.model)
+    differs_ = "its model was another";
+  else if (text("input") != facts_.input)
+    differs_ = "its input was another";
+  else if (text("options") != facts_.options)
+    differs_ = "its options were others";
   began_ = TRY(TRY(node.get("began"))->as_int());
   return {};
+}
+
+std::string BatchJournal::way_out() const {
+  return fmt::format("name another output; or, if what is there may go: rm -rf {} {}", shell_word(shown_ + ".journal"),
+                     shell_word(shown_));
+}
+
+Error BatchJournal::other_job() const {
+  return error(ErrorKind::exists, "the journal of '{}' is of another job: {}", shown_, differs_).hinted(way_out());
 }
 
 Status BatchJournal::read() {
@@ -143,7 +154,7 @@ Status BatchJournal::read() {
     const std::optional<std::string_view> payload = payload_of(line);
     if (payload && !is_known && payload->starts_with("job ")) {
       is_known = true;
-      return check_job(std::string(payload->substr(4)));
+      return read_job(std::string(payload->substr(4)));
     }
     const bool taken = payload && is_known &&
                        (read_row(*payload, offset + static_cast<std::int64_t>(kChecksum) + 1) || read_done(*payload));
@@ -153,8 +164,7 @@ Status BatchJournal::read() {
   if (torn_) ++dropped_;
   if (is_known) return {};
   // It is written whole: whatever this is, it is no journal.
-  return error(ErrorKind::corrupt, "'{}' is no journal of a batch", path_)
-      .hinted(fmt::format("name another output; or, if what is there may go: rm -r {} {}", folder_, output_));
+  return error(ErrorKind::corrupt, "'{}.journal' is no journal of a batch", shown_).hinted(way_out());
 }
 
 // False: it is no record of a row. `offset`: of the payload in the file.

@@ -2,7 +2,7 @@
 // The journal of a batch, beside its output: which rows are finished, and what their lines of the output are. A job that
 // was killed goes on from it, and computes no finished row again. The output is written whole, once all rows are there.
 //
-//   auto journal = TRY(BatchJournal::open(store, "answers.jsonl", facts, now));   // locks it
+//   auto journal = TRY(BatchJournal::open({store, "answers.jsonl"}, facts, now));   // locks it
 //   if (!journal->has(row)) { …; TRY(journal->append({row, …, line})); }
 //   TRY(journal->finish());                                                   // answers.jsonl
 //
@@ -39,6 +39,12 @@ struct BatchFacts {
   std::string model, input, options;
 };
 
+// A file in a store, and its path as the user wrote it, for messages; empty: the name.
+struct BatchOutput {
+  Store& store;
+  std::string name, path = {};
+};
+
 struct BatchTotals {
   std::int64_t rows = 0, failed = 0;  // finished; of them
   std::int64_t prompt_tokens = 0, answer_tokens = 0;
@@ -46,10 +52,11 @@ struct BatchTotals {
 
 class BatchJournal {
  public:
-  // Opens the journal of `output`, or begins it. `now`: Unix seconds. The store must outlive it.
+  // Opens the journal of the output, or begins it. `now`: Unix seconds. The store must outlive it.
+  // Another job's journal without a row is begun anew.
   // Errors: exists (the journal is another job's, naming what differs; the output is there without a journal); busy
   // (another process runs the job); unsupported (of a later program); those of the store.
-  static Result<std::unique_ptr<BatchJournal>> open(Store& store, const std::string& output, const BatchFacts& facts,
+  static Result<std::unique_ptr<BatchJournal>> open(const BatchOutput& output, const BatchFacts& facts,
                                                     std::int64_t now, std::int64_t sync_rows = 64);
 
   std::int64_t began() const { return began_; }  // Unix seconds; of the job, not of this process
@@ -68,10 +75,12 @@ class BatchJournal {
   struct Place {  // of a row's line of the output, in the file
     std::int64_t offset = 0, bytes = 0;
   };
-  BatchJournal(Store& store, const std::string& output, const BatchFacts& facts);
+  BatchJournal(const BatchOutput& output, const BatchFacts& facts);
   std::string header() const;
   Status begin(std::int64_t now);
-  Status check_job(const std::string& payload);
+  Status read_job(const std::string& payload);
+  std::string way_out() const;
+  Error other_job() const;
   Status read();
   bool read_row(std::string_view payload, std::int64_t offset);
   bool read_done(std::string_view payload);
@@ -79,10 +88,12 @@ class BatchJournal {
 
   Store& store_;
   const std::string output_, folder_, path_;
+  const std::string shown_;  // of the output
   const BatchFacts facts_;
   std::unique_ptr<FileLock> lock_;
   std::unique_ptr<WritableFile> file_;  // null until the first append
   std::vector<Place> places_;
+  std::string differs_;  // from the job of these facts; empty: nothing
   BatchTotals totals_;
   std::int64_t began_ = 0, size_ = 0, dropped_ = 0, unsynced_ = 0, sync_rows_ = 0;
   bool finished_ = false, torn_ = false;  // torn: the file does not end with a line's end

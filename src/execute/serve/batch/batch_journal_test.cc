@@ -12,7 +12,7 @@ const BatchFacts kFacts{.rows = 3, .model = "m", .input = "i", .options = "o"};
 constexpr const char* kRows = "out.jsonl.journal/rows";
 
 std::unique_ptr<BatchJournal> opened(Store& store, const BatchFacts& facts = kFacts, std::int64_t now = 5) {
-  return BatchJournal::open(store, "out.jsonl", facts, now).value();
+  return BatchJournal::open({store, "out.jsonl"}, facts, now).value();
 }
 BatchRecord record(std::size_t row, bool failed = false) {
   return {.row = row, .prompt_tokens = 2, .answer_tokens = 3, .failed = failed, .line = fmt::format("line {}", row)};
@@ -124,7 +124,7 @@ TEST(BatchJournal, is_of_one_job_and_overwrites_nothing) {
   const std::unique_ptr<Store> store = make_memory_store();
   opened(*store)->append(record(1)).value();
   const auto refused = [&](const BatchFacts& facts) {
-    return BatchJournal::open(*store, "out.jsonl", facts, 5).error();
+    return BatchJournal::open({*store, "out.jsonl"}, facts, 5).error();
   };
   for (const auto& [facts, differs] : {std::pair(BatchFacts{3, "x", "i", "o"}, "its model was another"),
                                        std::pair(BatchFacts{4, "m", "x", "o"}, "its input was another"),
@@ -132,7 +132,7 @@ TEST(BatchJournal, is_of_one_job_and_overwrites_nothing) {
     const Error error = refused(facts);
     EXPECT_EQ(error.kind, ErrorKind::exists);
     EXPECT_NE(error.message.find(differs), std::string::npos) << error.message;
-    EXPECT_NE(error.hint.find("rm -r out.jsonl.journal"), std::string::npos);
+    EXPECT_NE(error.hint.find("rm -rf out.jsonl.journal out.jsonl"), std::string::npos);
   }
   write_whole(*store, kRows, "nothing of ours\n").value();
   EXPECT_EQ(refused(kFacts).kind, ErrorKind::corrupt);
@@ -140,15 +140,23 @@ TEST(BatchJournal, is_of_one_job_and_overwrites_nothing) {
 
   const std::unique_ptr<Store> other = make_memory_store();
   write_whole(*other, "out.jsonl", "precious").value();
-  EXPECT_EQ(BatchJournal::open(*other, "out.jsonl", kFacts, 5).error().kind, ErrorKind::exists);
+  EXPECT_EQ(BatchJournal::open({*other, "out.jsonl"}, kFacts, 5).error().kind, ErrorKind::exists);
   EXPECT_EQ(*read_text(*other, "out.jsonl"), "precious");
+}
+
+TEST(BatchJournal, of_another_job_without_a_row_is_no_obstacle) {
+  const std::unique_ptr<Store> store = make_memory_store();
+  opened(*store);
+  opened(*store, {3, "m", "i", "x"}, 7)->append(record(1)).value();
+  EXPECT_EQ(opened(*store, {3, "m", "i", "x"})->began(), 7);
+  EXPECT_EQ(BatchJournal::open({*store, "out.jsonl"}, kFacts, 5).error().kind, ErrorKind::exists);
 }
 
 TEST(BatchJournal, is_locked) {
   const TemporaryFolder folder;
   const std::unique_ptr<Store> store = open_posix_store(folder.path()).value();
   const auto journal = opened(*store);
-  EXPECT_EQ(BatchJournal::open(*store, "out.jsonl", kFacts, 5).error().kind, ErrorKind::busy);
+  EXPECT_EQ(BatchJournal::open({*store, "out.jsonl"}, kFacts, 5).error().kind, ErrorKind::busy);
 }
 
 }  // namespace

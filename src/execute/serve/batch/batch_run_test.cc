@@ -72,7 +72,7 @@ class BatchRunTest : public testing::Test {
     job.name = "m";
     TRY(input.complete(job));
     const BatchFacts facts{input.rows(), "m", to_hex(input.hash()), to_json(job.results)};
-    const auto journal = TRY(BatchJournal::open(store, kOut, facts, 1'767'225'600, kSyncRows));
+    const auto journal = TRY(BatchJournal::open({store, kOut}, facts, 1'767'225'600, kSyncRows));
     CountedWork work(job.kind == BatchKind::embeddings ? make_embedding_work(api, engine)
                                                        : make_completion_work(api, engine, journal->began()),
                      begun_);
