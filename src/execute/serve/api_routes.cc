@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <limits>
 #include <random>
 #include <utility>
@@ -32,13 +31,6 @@ std::int64_t unix_seconds(Clock& clock) {
   return std::chrono::duration_cast<std::chrono::seconds>(clock.calendar().time_since_epoch()).count();
 }
 
-Status check_model(const ServedApi& api, const std::string& asked) {
-  if (asked == api.model) return {};
-  return key_error(ErrorKind::not_found, "model", "no model '{}' is served here", asked)
-      .coded(ErrorCode::model_not_found)
-      .hinted(fmt::format("'{}' is", api.model));
-}
-
 // Whose request it is: the token, however "Bearer" is written before it, or the address.
 std::string key_of(const HttpServerRequest& request) {
   const std::string* authorization = request.header("authorization");
@@ -61,9 +53,12 @@ Result<const Node*> required(const Node& request, std::string_view field) {
 class Routes {
  public:
   Routes(const ServedApi& api, ServingThread& serving, Clock& clock)
-      : api_(api), serving_(serving), clock_(clock), began_(unix_seconds(clock)), seeds_(std::random_device{}()) {
-    if (api.chat) tools_ = tool_format_of(api.chat->chat_template().source());
-    marks_ = marks_of(tools_, api.tokenizer);
+      : api_(api),
+        serving_(serving),
+        clock_(clock),
+        began_(unix_seconds(clock)),
+        forms_(api),
+        seeds_(std::random_device{}()) {
     if (api.tokenizer.keeps_text())
       most_text_ = static_cast<std::size_t>(api.context) * longest_spelling(api.tokenizer);
   }
@@ -139,36 +134,11 @@ class Routes {
     return {};
   }
 
-  Result<CompletionForm> form_of(const CompletionRequest& asked) {
-    CompletionForm form;
-    form.call_ids = seeds_();
-    const bool has_form = asked.form.kind != AnswerForm::Kind::text;
-    if (!grammars_ && (has_form || asked.tools.is_forced())) grammars_.emplace(api_.tokenizer, marks_);
-    if (has_form) {
-      form.grammar = TRY(grammars_->masks_of(asked.form));
-      return form;
-    }
-    if (asked.tools.choice == ToolUse::Choice::none) return form;
-    form.tools = tools_;
-    form.spelled = marks_;
-    if (!asked.tools.is_forced()) return form;
-    const std::string key = fmt::format("tools {} {} {}", asked.tools.parallel, to_json(Node(asked.tools.name)),
-                                        to_json(asked.tools.tools));
-    form.grammar = TRY(grammars_->masks(key, [&] { return grammar_of(asked.tools, tools_); }));
-    return form;
-  }
-
   // With the conversation's tokens as its prompt.
   Result<CompletionRequest> chat_request(const std::string& body) const {
     CompletionRequest request = TRY(parse_chat(body));
     TRY(check_model(api_, request.model));
-    if (!api_.chat)
-      return error(ErrorKind::unsupported, "the model '{}' has no chat template", api_.model)
-          .hinted("serve it with --chat-template, or ask /v1/completions");
-    const std::time_t seconds = unix_seconds(clock_);
-    std::tm now{};
-    localtime_r(&seconds, &now);
-    request.prompts.emplace_back(TRY(api_.chat->tokens_of(*request.conversation, now)));
+    TRY(add_chat_prompt(api_, unix_seconds(clock_), request));
     return request;
   }
 
@@ -176,8 +146,9 @@ class Routes {
              const std::string& prefix) {
     const Status checked = asked.ok() ? check(*asked) : Status(asked.error());
     if (!checked.ok()) return responder.send(refusal(checked.error()));
-    Result<CompletionForm> form = form_of(*asked);
+    Result<CompletionForm> form = forms_.form_of(*asked);
     if (!form.ok()) return responder.send(refusal(form.error()));
+    form->call_ids = seeds_();
     if (!asked->seeded) asked->sampling.seed = seeds_();
     const Status begun =
         answer_completion(api_, serving_, std::move(*asked), {prefix + request.id, unix_seconds(clock_), api_.model},
@@ -199,11 +170,9 @@ class Routes {
   std::int64_t began_;
   // A longer text has more tokens than a sequence, and need not be encoded to know it.
   std::size_t most_text_ = std::numeric_limits<std::size_t>::max();
-  ToolFormat tools_ = ToolFormat::none;     // of the model's calls
-  std::vector<SpecialToken> marks_;         // around them
-  std::mt19937_64 seeds_;                   // of aside_'s thread, as the next
-  std::optional<AnswerGrammars> grammars_;  // once a request has asked for a form
-  TaskThread aside_;                        // last: its tasks use the others
+  CompletionForms forms_;  // of aside_'s thread, as the next
+  std::mt19937_64 seeds_;
+  TaskThread aside_;  // last: its tasks use the others
 };
 
 HttpResponse answer(const Result<Node>& node) { return node.ok() ? json(*node) : refusal(node.error()); }

@@ -13,34 +13,45 @@ Error without_vectors(const ServedApi& api) {
 
 }  // namespace
 
-Status answer_embeddings(const ServedApi& api, ServingThread& serving, EmbeddingsRequest request,
-                         const HttpResponder& responder, std::function<void(std::function<void()>)> later) {
+Result<std::vector<std::vector<std::int32_t>>> tokens_of_inputs(const ServedApi& api, const EmbeddingsRequest& request,
+                                                                const CheckPrompt& check) {
   if (!api.vectors) return without_vectors(api);
-  const ServedVectors& served = *api.vectors;
-  if (request.dimensions && *request.dimensions > served.size)
-    return key_error(ErrorKind::invalid, "dimensions", "{} of the vectors' {}", *request.dimensions, served.size);
-  TextsRequest texts{.texts = {}, .pooling = served.pooling, .done = {}, .is_unwanted = {}};
-  std::int64_t tokens = 0;
+  if (request.dimensions && *request.dimensions > api.vectors->size)
+    return key_error(ErrorKind::invalid, "dimensions", "{} of the vectors' {}", *request.dimensions, api.vectors->size);
+  std::vector<std::vector<std::int32_t>> texts;
   for (const EmbeddingsRequest::Input& input : request.inputs) {
     const auto* text = std::get_if<std::string>(&input);
-    texts.texts.push_back(text != nullptr ? served.tokens_of(*text) : std::get<std::vector<std::int32_t>>(input));
-    if (Status good = serving.check_prompt(texts.texts.back()); !good.ok()) {
+    texts.push_back(text != nullptr ? api.vectors->tokens_of(*text) : std::get<std::vector<std::int32_t>>(input));
+    if (Status good = check(texts.back()); !good.ok()) {
       Error error = std::move(good).error();
       error.key = "input";
       return error;
     }
-    tokens += static_cast<std::int64_t>(texts.texts.back().size());
   }
+  return texts;
+}
+
+void shorten_all(const EmbeddingsRequest& request, const PoolingSpec& pooling,
+                 std::vector<std::vector<float>>& vectors) {
+  if (!request.dimensions) return;
+  for (std::vector<float>& vector : vectors) shorten(vector, *request.dimensions, pooling.normalize);
+}
+
+Status answer_embeddings(const ServedApi& api, ServingThread& serving, EmbeddingsRequest request,
+                         const HttpResponder& responder, std::function<void(std::function<void()>)> later) {
+  TextsRequest texts{.texts = {}, .pooling = {}, .done = {}, .is_unwanted = {}};
+  texts.texts = TRY(tokens_of_inputs(
+      api, request, [&](std::span<const std::int32_t> tokens) { return serving.check_prompt(tokens); }));
+  texts.pooling = api.vectors->pooling;
+  std::int64_t tokens = 0;
+  for (const std::vector<std::int32_t>& text : texts.texts) tokens += static_cast<std::int64_t>(text.size());
   texts.is_unwanted = [responder] { return responder.is_gone(); };
-  const bool normalize = served.pooling.normalize;
-  texts.done = [responder, tokens, normalize, request = std::move(request),
+  texts.done = [responder, tokens, pooling = texts.pooling, request = std::move(request),
                 later = std::move(later)](Result<TextsRequest::Vectors> vectors) {
     later([=, vectors = std::move(vectors)]() mutable {
       HttpResponder to = responder;
       if (!vectors.ok()) return to.send(refusal(vectors.error()));
-      if (request.dimensions) {
-        for (std::vector<float>& vector : *vectors) shorten(vector, *request.dimensions, normalize);
-      }
+      shorten_all(request, pooling, *vectors);
       to.send({.body = embeddings_text(request, *vectors, tokens)});
     });
   };

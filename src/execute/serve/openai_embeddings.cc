@@ -17,7 +17,10 @@ std::string base64_text(const std::vector<float>& vector) {
 }  // namespace
 
 Result<EmbeddingsRequest> parse_embeddings(std::string_view body) {
-  const Node node = TRY(parse_json(body, "request", {.depth = 16}));
+  return read_embeddings(TRY(parse_json(body, "request", {.depth = 16})));
+}
+
+Result<EmbeddingsRequest> read_embeddings(const Node& node) {
   if (!node.is_map()) return node.wrong("a JSON object");
   Fields fields(node);
   EmbeddingsRequest request;

@@ -24,6 +24,7 @@ constexpr std::size_t kMostInputs = 2048;  // of one request
 
 // Errors: invalid, naming the field: not JSON, a wrong type or value, an unknown field, no input or too many.
 Result<EmbeddingsRequest> parse_embeddings(std::string_view body);
+Result<EmbeddingsRequest> read_embeddings(const Node& body);
 
 // {"object": "list", "data": [{"object": "embedding", "index", "embedding"}], "model", "usage"}. Vectors are shortened
 // already. Written as text: a Node per number would take a hundred bytes.

@@ -212,7 +212,10 @@ Result<chat::Conversation> conversation_of(Fields& fields) {
 }  // namespace
 
 Result<CompletionRequest> parse_completion(std::string_view body) {
-  const Node node = TRY(parse_json(body, "request", {.depth = 64}));
+  return read_completion(TRY(parse_json(body, "request", {.depth = 64})));
+}
+
+Result<CompletionRequest> read_completion(const Node& node) {
   if (!node.is_map()) return node.wrong("a JSON object");
   Fields fields(node);
   CompletionRequest request;
@@ -233,7 +236,10 @@ Result<CompletionRequest> parse_completion(std::string_view body) {
 }
 
 Result<CompletionRequest> parse_chat(std::string_view body) {
-  const Node node = TRY(parse_json(body, "request", {.depth = 64}));
+  return read_chat(TRY(parse_json(body, "request", {.depth = 64})));
+}
+
+Result<CompletionRequest> read_chat(const Node& node) {
   if (!node.is_map()) return node.wrong("a JSON object");
   Fields fields(node);
   CompletionRequest request;

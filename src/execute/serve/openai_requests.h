@@ -45,9 +45,11 @@ constexpr std::int64_t kMostChoices = 128;
 
 // Errors: invalid (not JSON, a wrong type or range, an unknown field), unsupported (a field).
 Result<CompletionRequest> parse_completion(std::string_view body);
+Result<CompletionRequest> read_completion(const Node& body);
 
 // Of /v1/chat/completions. Each message's content becomes one text: parts are joined by a newline, as vLLM does; the
 // arguments of tool calls become maps. Errors: as parse_completion.
 Result<CompletionRequest> parse_chat(std::string_view body);
+Result<CompletionRequest> read_chat(const Node& body);
 
 }  // namespace systole

@@ -34,6 +34,7 @@ class CsvTable {
 
   const std::string& file() const { return *file_; }
   std::size_t width() const { return width_; }
+  std::string_view name(std::size_t column) const { return fields_[column].text; }
   std::size_t num_rows() const { return fields_.size() / width_ - 1; }  // without the header
   std::string_view at(std::size_t row, std::size_t column) const { return field(row, column).text; }
   Where where(std::size_t row, std::size_t column) const;

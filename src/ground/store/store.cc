@@ -20,9 +20,9 @@ Result<Container> read_whole(Store& store, std::string_view path, Bytes limit) {
   return bytes;
 }
 
-Status write_new(Store& store, const std::string& path, std::span<const std::byte> bytes) {
+Status write_new(Store& store, const std::string& path, const std::function<Status(WritableFile&)>& write) {
   std::unique_ptr<WritableFile> file = TRY(store.create(path));
-  TRY(file->append(bytes));
+  TRY(write(*file));
   TRY(file->sync());
   return file->close();
 }
@@ -37,15 +37,19 @@ Result<std::string> read_text(Store& store, std::string_view path, Bytes limit) 
   return read_whole<std::string>(store, path, limit);
 }
 
-Status write_whole(Store& store, std::string_view path, std::span<const std::byte> bytes) {
+Status write_whole(Store& store, std::string_view path, const std::function<Status(WritableFile&)>& write) {
   const std::string temporary = std::string(path) + ".tmp";
-  Status written = write_new(store, temporary, bytes);
+  Status written = write_new(store, temporary, write);
   if (written.ok()) written = store.rename(temporary, path);
   if (!written.ok()) {
     (void)store.remove(temporary);  // best effort: the first error is the one to report
     return written;
   }
   return store.sync_dir(parent_of(path));
+}
+
+Status write_whole(Store& store, std::string_view path, std::span<const std::byte> bytes) {
+  return write_whole(store, path, [&](WritableFile& file) { return file.append(bytes); });
 }
 
 Status write_whole(Store& store, std::string_view path, std::string_view text) {

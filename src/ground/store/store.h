@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -72,6 +73,8 @@ Result<std::string> read_text(Store& store, std::string_view path, Bytes limit =
 // Writes `path` atomically, so that it is whole or absent: temporary file, sync, rename, sync_dir.
 Status write_whole(Store& store, std::string_view path, std::span<const std::byte> bytes);
 Status write_whole(Store& store, std::string_view path, std::string_view text);
+// The same of what `write` appends. Errors: also those of `write`, after which there is no new file.
+Status write_whole(Store& store, std::string_view path, const std::function<Status(WritableFile&)>& write);
 
 // make_dirs, then makes every name on the path durable.
 Status make_dirs_synced(Store& store, std::string_view dir);

@@ -120,6 +120,20 @@ TEST_P(AnyStore, renames_replace) {
   EXPECT_GT(store_->free_space()->count(), 0);
 }
 
+TEST_P(AnyStore, writes_whole_what_comes_in_pieces) {
+  const auto two = [](Status last) {
+    return [last](WritableFile& file) -> Status {
+      TRY(file.append(std::as_bytes(std::span("ab", 2))));
+      TRY(file.append(std::as_bytes(std::span("cd", 2))));
+      return last;
+    };
+  };
+  write_whole(*store_, "x", two({})).value();
+  EXPECT_EQ(*read_text(*store_, "x"), "abcd");
+  EXPECT_EQ(write_whole(*store_, "y", two(error(ErrorKind::io, "no more"))).error().message, "no more");
+  EXPECT_EQ(*store_->list(""), std::vector<std::string>{"x"});
+}
+
 TEST_P(AnyStore, links_where_nothing_is) {
   write_whole(*store_, "x", "1").value();
   store_->make_dirs("d").value();

@@ -76,6 +76,7 @@ void add_resume(Subcommand app, Context& context);
 void add_rank(Subcommand app, Context& context);
 void add_generate(Subcommand app, Context& context);
 void add_embed(Subcommand app, Context& context);
+void add_batch(Subcommand app, Context& context);
 void add_eval(Subcommand app, Context& context);
 void add_quantize(Subcommand app, Context& context);
 void add_serve(Subcommand app, Context& context);

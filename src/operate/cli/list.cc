@@ -20,6 +20,7 @@ void add_commands(Subcommand app, Context& context) {
   add_generate(app, context);
   add_serve(app, context);
   add_embed(app, context);
+  add_batch(app, context);
   add_eval(app, context);
   add_quantize(app, context);
   add_why(app, context);

@@ -28,13 +28,6 @@ struct ServeCommand {
   WeightsOption weights;
 };
 
-std::string name_of(const ServedModel& served, const std::string& asked) {
-  if (!asked.empty()) return asked;
-  if (served.registered) return served.registered->name;
-  const std::string path = served.name.substr(0, served.name.find_last_not_of('/') + 1);
-  return path.substr(path.rfind('/') + 1);
-}
-
 // One token a line; blank lines and lines that begin with # are skipped.
 std::vector<std::string> tokens_in(const std::string& path) {
   std::vector<std::string> tokens;
@@ -108,21 +101,8 @@ ExitCode serve(const ServeCommand& options, Context& context) {
     context.out.warning("its chat template cannot be used: " + own.error().message,
                         "give another with --chat-template; without, requests for chat are refused");
   }
-  Encoder encoder(served.tokenizer);  // of the routes' thread
-  std::optional<ServedVectors> vectors;
-  if (pooling)
-    vectors = ServedVectors{[&](const std::string& text) { return served.tokens_of_whole(encoder, text); }, *pooling,
-                            engine->hidden_size()};
-  const ServedApi api{name_of(served, options.name),
-                      served.tokenizer,
-                      [&](const std::string& text) { return served.tokens_of(encoder, text); },
-                      served.never_drawn(engine->vocabulary()),
-                      served.encodes(),
-                      engine->longest_prompt(),
-                      std::move(chat),
-                      served.ends,
-                      std::move(vectors),
-                      engine->generates()};
+  const ServedApi api =
+      served_api(served, *engine, options.name.empty() ? served.last_name() : options.name, std::move(chat), pooling);
   const MemoryByOwner memory = memory_by_owner(engine->program());
   const Bytes cache = memory[Residence::cache];
   const std::string weights_note = weights.note(engine->program());

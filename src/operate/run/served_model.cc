@@ -1,5 +1,7 @@
 #include "operate/run/served_model.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "describe/models/list.h"
@@ -11,8 +13,10 @@
 #include "execute/weights/pooling_files.h"
 #include "ground/base/counted.h"
 #include "ground/base/errors.h"
+#include "ground/base/hash.h"
 #include "ground/base/number_from.h"
 #include "ground/process/machine.h"
+#include "ground/store/sha256.h"
 #include "operate/registry/registry.h"
 #include "operate/run/model_artifact.h"
 #include "operate/run/run_places.h"
@@ -30,7 +34,7 @@ Result<ServedModel> model_of_run(const std::string& asked) {
   Tokenizer tokenizer = TRY(kept_tokenizer(run));
   const std::int32_t bos = tokenizer.bos();
   const checkpoint::Checkpoint from = TRY(open_checkpoint(*place));
-  return ServedModel{make_model(workload.model),
+  ServedModel served{make_model(workload.model),
                      workload.model,
                      workload.resources,
                      workload.train.precision.parameter,
@@ -39,6 +43,14 @@ Result<ServedModel> model_of_run(const std::string& asked) {
                      from.manifest().step,
                      run.path,
                      [place, from](Executor& executor) { return load_parameters(executor, from); }};
+  // Chunks are named by their contents.
+  served.hash_of_weights = [from]() -> Result<std::string> {
+    Hasher hasher;
+    hasher.add(from.manifest().identity.model_hash);
+    for (const checkpoint::ChunkFile& chunk : from.manifest().chunks) hasher.add(chunk.hash);
+    return to_hex(hasher.digest());
+  };
+  return served;
 }
 
 Result<Node> read_node(Store& store, const std::string& folder, const std::string& name) {
@@ -90,8 +102,11 @@ Result<ServedModel> model_of_weights(const std::string& path, const ModelSpec& s
 
 Result<ServedModel> model_of_weights(const std::string& path, const ModelSpec& spec,
                                      const std::shared_ptr<HfFolder>& folder) {
-  return model_of_weights(path, spec, TRY(tokenizer_of(*folder, spec)), DType::f32,
-                          [folder](Executor& executor) { return load_weights(executor, *folder, 0, true); });
+  ServedModel served =
+      TRY(model_of_weights(path, spec, TRY(tokenizer_of(*folder, spec)), DType::f32,
+                           [folder](Executor& executor) { return load_weights(executor, *folder, 0, true); }));
+  served.hash_of_weights = [folder] { return folder->hash(); };
+  return served;
 }
 
 // What the other files of the folder say.
@@ -116,6 +131,9 @@ Result<ServedModel> model_of_packed(const std::string& path) {
   const Workload workload = TRY(workload_around(path));
   ServedModel served = TRY(model_of_weights(path, workload.model, TRY(tokenizer_of(*packed, workload.model)), DType::i8,
                                             [packed](Executor& executor) { return load_packed(executor, *packed); }));
+  served.hash_of_weights = [path]() -> Result<std::string> {
+    return TRY(sha256_of_file(path + "/" + kPackedWeights)) + TRY(sha256_of_file(path + "/" + kHfConfig));
+  };
   served.resources = workload.resources;
   return with_files(std::move(served), *packed->folder.store, path);
 }
@@ -181,6 +199,42 @@ std::vector<std::int32_t> ServedModel::tokens_of_whole(Encoder& encoder, std::st
   tokens.insert(tokens.end(), tokenizer.after().begin(), tokenizer.after().end());
   if (tokens.empty()) tokens.push_back(tokenizer.bos());
   return tokens;
+}
+
+std::string ServedModel::last_name() const {
+  if (registered) return registered->name;
+  const std::string path = name.substr(0, name.find_last_not_of('/') + 1);
+  return path.substr(path.rfind('/') + 1);
+}
+
+Result<std::string> ServedModel::hash() const {
+  const std::string pooled = pooling ? fmt::format("{} {}", name_of(pooling->pooling), pooling->normalize) : "";
+  Hasher hasher;
+  hasher.add(
+      fmt::format("{} {} {} {}\n", TRY(hash_of_weights()), to_hex(tokenizer.hash()), fmt::join(ends, ","), pooled));
+  hasher.add(chat_template.value_or(""));
+  return to_hex(hasher.digest());
+}
+
+ServedApi served_api(const ServedModel& model, const Engine& engine, std::string name,
+                     std::optional<chat::ChatPrompt> chat, const std::optional<PoolingSpec>& pooling) {
+  const auto encoder = std::make_shared<Encoder>(model.tokenizer);
+  std::optional<ServedVectors> vectors;
+  if (pooling) {
+    vectors =
+        ServedVectors{[&model, encoder](const std::string& text) { return model.tokens_of_whole(*encoder, text); },
+                      *pooling, engine.hidden_size()};
+  }
+  return {std::move(name),
+          model.tokenizer,
+          [&model, encoder](const std::string& text) { return model.tokens_of(*encoder, text); },
+          model.never_drawn(engine.vocabulary()),
+          model.encodes(),
+          engine.longest_prompt(),
+          std::move(chat),
+          model.ends,
+          std::move(vectors),
+          engine.generates()};
 }
 
 Result<std::optional<PoolingSpec>> pooling_for(const ServedModel& model, const std::string& asked, bool normalize) {

@@ -13,6 +13,7 @@
 #include "describe/spec/pooling.h"
 #include "describe/spec/workload.h"
 #include "execute/data/tokenizer.h"
+#include "execute/serve/api_routes.h"
 #include "execute/serve/chat/chat_prompt.h"
 #include "execute/serve/engine.h"
 #include "execute/serve/int8_loader.h"
@@ -35,6 +36,7 @@ struct ServedModel {
   std::vector<std::int32_t> ends = {};             // tokens that end an answer beside eos: generation_config.json
   std::optional<PoolingSpec> pooling = {};         // of a published model: how its files make vectors of texts
   std::optional<RegisteredModel> registered = {};  // if it was found by its registered name
+  std::function<Result<std::string>()> hash_of_weights = {};  // and config; reads the files of a published model
 
   bool encodes() const;  // it encodes the prompt and answers it; otherwise it continues the prompt
   std::vector<std::int32_t> never_drawn(std::int64_t vocabulary) const;  // tokens that stand for no text, except eos
@@ -46,7 +48,15 @@ struct ServedModel {
   std::vector<std::int32_t> tokens_of(Encoder& encoder, std::string_view prompt) const;
   // A whole text, for its vector: with the tokens that the model's files put before and after every text.
   std::vector<std::int32_t> tokens_of_whole(Encoder& encoder, std::string_view text) const;
+  std::string last_name() const;  // what requests may call the model by: its registered name, or of the path `name`
+  // Of all that its answers depend on, beside a device's rounding: weights, tokenizer, chat template, ends, pooling.
+  // Errors: io.
+  Result<std::string> hash() const;
 };
+
+// The model as requests see it. The model must outlive it. `chat`, `pooling`: as ServedApi.
+ServedApi served_api(const ServedModel& model, const Engine& engine, std::string name,
+                     std::optional<chat::ChatPrompt> chat, const std::optional<PoolingSpec>& pooling);
 
 // How the model's vectors are made: as `asked` (mean, last or cls), or if that is empty as its files say; `normalize`
 // false: never normalized. Nothing: neither says it, or such a model has none. Errors: invalid: no such pooling.

@@ -1,0 +1,81 @@
+#include "execute/serve/batch/batch_input.h"
+
+#include <algorithm>
+
+#include "ground/base/nearest.h"
+
+namespace systole {
+
+Result<BatchInput> BatchInput::read(std::string text, const std::string& file) {
+  BatchInput input;
+  input.file_ = file;
+  input.hash_ = hash128(text);
+  if (file.ends_with(".csv")) {
+    input.format_ = Format::table;
+    input.table_ = TRY(CsvTable::read(std::move(text), file));
+    for (std::size_t i = 0; i < input.table_->width(); ++i) input.columns_.emplace_back(input.table_->name(i));
+    return input;
+  }
+  if (file.ends_with(".txt")) {
+    input.format_ = Format::text;
+    input.columns_ = {"text"};
+  } else if (!file.ends_with(".jsonl")) {
+    return key_error(ErrorKind::invalid, "input", "the name of '{}' does not say what its rows are", file)
+        .hinted("give it a name that ends in .jsonl, .csv or .txt");
+  }
+  input.text_ = std::make_unique<const std::string>(std::move(text));
+  input.divide();
+  return input;
+}
+
+void BatchInput::divide() {
+  std::string_view text = *text_;
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (format_ == Format::json && line.find_first_not_of(" \t") == line.npos) continue;
+    lines_.push_back({line, number});
+  }
+}
+
+Where BatchInput::where(std::size_t row) const {
+  if (table_) return {file_, table_->where(row, 0).line, 0};
+  return {file_, lines_[row].number, 0};
+}
+
+Result<Node> BatchInput::fields(std::size_t row) const {
+  if (table_) {
+    Node node = Node::map();
+    for (std::size_t i = 0; i < columns_.size(); ++i) node.set(columns_[i], table_->at(row, i));
+    return node;
+  }
+  const Line& line = lines_[row];
+  if (format_ == Format::text) return Node::map({{"text", line.text}});
+  Result<Node> node = parse_json(line.text, file_, {.depth = 64});
+  if (node.ok() && !node->is_map()) node = node->wrong("a JSON object");
+  if (node.ok()) return node;
+  Error wrong = std::move(node).error();
+  wrong.where = {file_, line.number, wrong.where.col};
+  return wrong;
+}
+
+Status BatchInput::complete(BatchJob& job) const {
+  if (!job.prompt && format_ == Format::text) job.prompt = TRY(PromptTemplate::parse("text"));
+  if (!job.prompt && format_ == Format::table) {
+    return key_error(ErrorKind::invalid, "prompt", "missing: '{}' is a table", file_)
+        .coded(ErrorCode::missing_key)
+        .hinted(fmt::format("name a column, as prompt: {}", columns_.front()));
+  }
+  if (!job.prompt || format_ == Format::json) return {};
+  for (const std::string& field : job.prompt->fields()) {
+    if (std::ranges::find(columns_, field) != columns_.end()) continue;
+    return key_error(ErrorKind::invalid, "prompt", "the rows of '{}' have no field '{}'", file_, field)
+        .hinted(nearest_hint(field, columns_));
+  }
+  return {};
+}
+
+}  // namespace systole

@@ -1,0 +1,51 @@
+#include "execute/serve/batch/batch_input.h"
+
+#include <gtest/gtest.h>
+
+namespace systole {
+namespace {
+
+BatchInput input_of(const std::string& text, const std::string& file) { return BatchInput::read(text, file).value(); }
+
+TEST(BatchInput, lines_of_json_know_their_place) {
+  const BatchInput input = input_of("\xEF\xBB\xBF{\"a\": 1}\r\n\n  \n{\"a\": 2}\n[3]\n{\"a\": \n", "in.jsonl");
+  ASSERT_EQ(input.rows(), 4U);
+  EXPECT_EQ(input.fields(0).value().text_at("a"), "1");
+  EXPECT_EQ(input.where(1), (Where{"in.jsonl", 4, 0}));
+  EXPECT_EQ(input.fields(1).value().text_at("a"), "2");
+  EXPECT_EQ(input.fields(2).error().where.line, 5) << "no object";
+  EXPECT_EQ(input.fields(3).error().where.line, 6);
+  EXPECT_EQ(input_of("", "in.jsonl").rows(), 0U);
+}
+
+TEST(BatchInput, of_text_each_line_is_a_row_and_the_prompt) {
+  const BatchInput input = input_of("first\n\nthird", "in.txt");
+  ASSERT_EQ(input.rows(), 3U);
+  EXPECT_EQ(input.fields(1).value().text_at("text"), "");
+  BatchJob job;
+  ASSERT_TRUE(input.complete(job).ok());
+  EXPECT_EQ(job.prompt->fill(input.fields(2).value()).value(), "third");
+}
+
+TEST(BatchInput, of_a_table_the_prompt_names_columns) {
+  const BatchInput input = input_of("custom_id,question\na,\"why,\nthen?\"\nb,how?\n", "in.csv");
+  ASSERT_EQ(input.rows(), 2U);
+  EXPECT_EQ(input.where(1).line, 4);
+  EXPECT_EQ(input.fields(0).value().text_at("question"), "why,\nthen?");
+  BatchJob job;
+  EXPECT_EQ(input.complete(job).error().key, "prompt");
+  job.prompt = PromptTemplate::parse("Q {questions}").value();
+  EXPECT_EQ(input.complete(job).error().hint, "did you mean 'question'?");
+  job.prompt = PromptTemplate::parse("question").value();
+  EXPECT_TRUE(input.complete(job).ok());
+  EXPECT_FALSE(BatchInput::read("a,b\n1\n", "in.csv").ok());
+}
+
+TEST(BatchInput, is_known_by_its_name_and_its_hash) {
+  EXPECT_EQ(BatchInput::read("", "in.parquet").error().key, "input");
+  EXPECT_EQ(input_of("a\n", "in.txt").hash(), input_of("a\n", "other.txt").hash());
+  EXPECT_NE(input_of("a\n", "in.txt").hash(), input_of("b\n", "in.txt").hash());
+}
+
+}  // namespace
+}  // namespace systole

@@ -1,0 +1,165 @@
+#include "execute/serve/batch/batch_job.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "execute/serve/batch/batch_request.h"
+#include "execute/serve/request_fields.h"
+
+namespace systole {
+
+const char* name_of(BatchKind kind) {
+  switch (kind) {
+    case BatchKind::completions: return "completions";
+    case BatchKind::chat: return "chat";
+    case BatchKind::embeddings: return "embeddings";
+  }
+  return "?";
+}
+
+const char* url_of(BatchKind kind) {
+  switch (kind) {
+    case BatchKind::completions: return "/v1/completions";
+    case BatchKind::chat: return "/v1/chat/completions";
+    case BatchKind::embeddings: return "/v1/embeddings";
+  }
+  return "?";
+}
+
+Result<PromptTemplate> PromptTemplate::parse(std::string_view text) {
+  PromptTemplate made;
+  const auto add_field = [&](std::string_view name) {
+    made.parts_.push_back({std::string(name), true});
+    if (std::ranges::find(made.fields_, name) == made.fields_.end()) made.fields_.emplace_back(name);
+  };
+  if (text.find_first_of("{}") == text.npos) {
+    if (text.empty()) return key_error(ErrorKind::invalid, "prompt", "it names no field");
+    add_field(text);
+    return made;
+  }
+  std::string plain;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if ((c == '{' || c == '}') && at + 1 < text.size() && text[at + 1] == c) {
+      plain += c;
+      ++at;
+    } else if (c == '{') {
+      const std::size_t end = text.find('}', at);
+      if (end == text.npos || end == at + 1)
+        return key_error(ErrorKind::invalid, "prompt", "'{}' begins no field", text.substr(at))
+            .hinted("{field} is replaced; write {{ and }} for braces");
+      made.parts_.push_back({std::exchange(plain, {})});
+      add_field(text.substr(at + 1, end - at - 1));
+      at = end;
+    } else if (c == '}') {
+      return key_error(ErrorKind::invalid, "prompt", "'{}' ends no field", text.substr(at))
+          .hinted("{field} is replaced; write {{ and }} for braces");
+    } else {
+      plain += c;
+    }
+  }
+  made.parts_.push_back({std::move(plain)});
+  return made;
+}
+
+Result<std::string> PromptTemplate::fill(const Node& row) const {
+  std::string text;
+  for (const Part& part : parts_) {
+    if (!part.is_field) {
+      text += part.text;
+      continue;
+    }
+    const Node* value = row.find(part.text);
+    if (value == nullptr) {
+      return key_error(ErrorKind::invalid, part.text, "the row has no such field")
+          .coded(ErrorCode::missing_key)
+          .hinted(nearest_hint(part.text, row.keys()));
+    }
+    if (value->is_null() || !value->is_scalar())
+      return key_error(ErrorKind::invalid, part.text, "{} is no text for a prompt", value->describe());
+    text += value->text();
+  }
+  return text;
+}
+
+namespace {
+
+// Of the job itself; every other key is a field of its requests.
+constexpr std::array<std::string_view, 13> kOwn{"systole", "model",     "input",        "output",  "kind",
+                                                "prompt",  "name",      "slots",        "context", "weights",
+                                                "pooling", "normalize", "chat_template"};
+// Of them, those that change no result.
+constexpr std::array<std::string_view, 4> kFree{"systole", "input", "output", "slots"};
+
+Result<std::string> text_or(Fields& fields, std::string_view name, const char* otherwise = "") {
+  const Node* value = fields.find(name);
+  if (value == nullptr) return std::string(otherwise);
+  return Fields::named(name, value->as_string());
+}
+
+Result<std::string> one_of(Fields& fields, std::string_view name, const char* otherwise,
+                           const std::vector<std::string>& words) {
+  const std::string word = TRY(text_or(fields, name, otherwise));
+  if (word.empty() || std::ranges::find(words, word) != words.end()) return word;
+  return key_error(ErrorKind::invalid, std::string(name), "there is no '{}'", word)
+      .coded(ErrorCode::unexpected_value)
+      .hinted(nearest_hint(word, words));
+}
+
+// What all requests have is wrong for all of them, so it is read once, in a request of this text.
+Status check_fields(const BatchJob& job) {
+  BatchJob sample = job;
+  sample.prompt = TRY(PromptTemplate::parse("text"));
+  sample.name = "model";
+  TRY(request_of(sample, Node::map({{"text", "text"}})));
+  return {};
+}
+
+Result<BatchJob> read_job(const Node& node) {
+  Fields fields(node);
+  BatchJob job;
+  TRY(fields.integer("systole", 1, 1, 1));
+  job.model = TRY(fields.text("model"));
+  job.input = TRY(fields.text("input"));
+  job.output = TRY(fields.text("output"));
+  TRY(fields.required("kind"));
+  const std::string kind = TRY(one_of(fields, "kind", "", {"completions", "chat", "embeddings"}));
+  job.kind = kind == "chat" ? BatchKind::chat : kind == "embeddings" ? BatchKind::embeddings : BatchKind::completions;
+  if (fields.find("prompt") != nullptr) job.prompt = TRY(PromptTemplate::parse(TRY(fields.text("prompt"))));
+  job.name = TRY(text_or(fields, "name"));
+  job.slots = TRY(fields.integer("slots", job.slots, 1, 4096));
+  job.context = TRY(fields.integer("context", 0, 0, INT32_MAX));
+  job.int8 = TRY(one_of(fields, "weights", "stored", {"stored", "int8"})) == "int8";
+  job.pooling = TRY(one_of(fields, "pooling", "", {"mean", "last", "cls"}));
+  job.normalize = TRY(fields.truth("normalize", true));
+  job.chat_template = TRY(text_or(fields, "chat_template"));
+  job.results = Node::map();
+  for (const Node::Entry& entry : node.entries()) {
+    if (std::ranges::find(kFree, entry.key) == kFree.end()) job.results.set(entry.key, entry.value);
+    if (std::ranges::find(kOwn, entry.key) == kOwn.end()) job.fields.set(entry.key, entry.value);
+  }
+  TRY(check_fields(job));
+  return job;
+}
+
+}  // namespace
+
+Result<BatchJob> parse_batch_job(std::string_view yaml, const std::string& file) {
+  const Node node = TRY(parse_yaml(yaml, file));
+  if (!node.is_map()) return node.wrong("a map: model, input, output, kind");
+  Result<BatchJob> job = read_job(node);
+  if (job.ok()) return job;
+  Error wrong = std::move(job).error();
+  wrong.where = node.where();
+  for (const Node::Entry& entry : node.entries()) {
+    if (entry.key == wrong.key) wrong.where = entry.value.where();
+  }
+  if (wrong.code == ErrorCode::unknown_key) {
+    const std::vector<std::string> own(kOwn.begin(), kOwn.end());
+    if (const auto meant = meant_hint(wrong.key, own)) wrong.hint = *meant;
+  }
+  return wrong;
+}
+
+}  // namespace systole

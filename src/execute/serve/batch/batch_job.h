@@ -1,0 +1,65 @@
+#pragma once
+// A job of `systole batch`: a file of rows, each of which is a request to one model. Read from YAML:
+//
+//   model: path/to/model            a run, a folder or a GGUF file; relative to the working folder, as the next
+//   input: questions.csv            .jsonl, .csv or .txt
+//   output: answers.jsonl
+//   kind: completions               or chat, or embeddings
+//   prompt: "Q: {question} A:"      the name of a field, or text with fields in braces; {{ and }} are braces
+//   max_tokens: 32                  and any other field of such a request (openai_requests.h, openai_embeddings.h)
+//
+// Without `prompt` the rows of a .jsonl file are OpenAI's batch format, and the lines of a .txt file the prompts.
+// Further keys say how the model is opened: name, slots, context, weights, pooling, normalize, chat_template.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ground/base/document.h"
+
+namespace systole {
+
+enum class BatchKind { completions, chat, embeddings };
+const char* name_of(BatchKind kind);
+// "/v1/chat/completions": the route whose requests the rows are.
+const char* url_of(BatchKind kind);
+
+// The text of a request, from the fields of a row.
+class PromptTemplate {
+ public:
+  // Errors: invalid: a brace without its mate, no name between two.
+  static Result<PromptTemplate> parse(std::string_view text);
+  // The names of its fields, each once.
+  const std::vector<std::string>& fields() const { return fields_; }
+  // Numbers and booleans as the row has them. Errors: invalid: the row has no such field, or it is null or no scalar.
+  Result<std::string> fill(const Node& row) const;
+
+ private:
+  struct Part {
+    std::string text;
+    bool is_field = false;
+  };
+  std::vector<Part> parts_;
+  std::vector<std::string> fields_;
+};
+
+struct BatchJob {
+  std::string model, input, output;
+  BatchKind kind = BatchKind::completions;
+  std::optional<PromptTemplate> prompt = {};
+  std::string name = {};  // that requests may call the model by; empty: the name of the model's folder
+  std::int64_t slots = 4, context = 0;
+  bool int8 = false;  // weights: int8
+  std::string pooling = {}, chat_template = {};
+  bool normalize = true;
+  Node fields = Node::map();  // of each request, where a row does not say otherwise
+  Node results = {};          // of the document, all that the results depend on
+};
+
+// Errors: invalid and unsupported, at their place: no map, a key that is missing, wrong, or of no request; a field that
+// a batch has not: stream.
+Result<BatchJob> parse_batch_job(std::string_view yaml, const std::string& file);
+
+}  // namespace systole

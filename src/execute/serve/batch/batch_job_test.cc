@@ -1,0 +1,112 @@
+#include "execute/serve/batch/batch_job.h"
+
+#include <gtest/gtest.h>
+
+#include "execute/serve/batch/batch_request.h"
+
+namespace systole {
+namespace {
+
+constexpr const char* kJob = R"(model: m
+input: in.jsonl
+output: out.jsonl
+kind: completions
+prompt: "Q: {question}\nA:"
+temperature: 0
+max_tokens: 7
+)";
+
+BatchJob job_of(const std::string& yaml) {
+  BatchJob job = parse_batch_job(yaml, "job.yaml").value();
+  job.name = "m";
+  return job;
+}
+std::string wrong(const std::string& yaml) { return to_string(parse_batch_job(yaml, "job.yaml").error()); }
+
+CompletionRequest completion(const BatchJob& job, const char* row) {
+  return std::get<CompletionRequest>(request_of(job, parse_json(row, "row").value()).value().asked);
+}
+Error refused(const BatchJob& job, const char* row) { return request_of(job, parse_json(row, "row").value()).error(); }
+
+TEST(PromptTemplate, fills_fields_and_keeps_braces) {
+  const auto filled = [](const char* text, const char* row) {
+    return PromptTemplate::parse(text).value().fill(parse_json(row, "row").value());
+  };
+  EXPECT_EQ(filled("a", R"({"a": "x {b}"})").value(), "x {b}");
+  EXPECT_EQ(filled("{a}-{b}{a}", R"({"a": "x", "b": 1.50})").value(), "x-1.50x");
+  EXPECT_EQ(filled("{{{a}}} {{}}", R"({"a": true})").value(), "{true} {}");
+  EXPECT_EQ(PromptTemplate::parse("{a}{b}{a}").value().fields(), (std::vector<std::string>{"a", "b"}));
+  const Error none = filled("{question}", R"({"questoin": "x"})").error();
+  EXPECT_EQ(none.key, "question");
+  EXPECT_EQ(none.hint, "did you mean 'questoin'?");
+  EXPECT_FALSE(filled("{a}", R"({"a": null})").ok());
+  EXPECT_FALSE(filled("{a}", R"({"a": ["x"]})").ok());
+  for (const char* text : {"", "{", "a {b", "{}", "a}", "{a}}"}) EXPECT_FALSE(PromptTemplate::parse(text).ok()) << text;
+}
+
+TEST(BatchJob, gives_its_fields_to_each_row) {
+  const CompletionRequest request = completion(job_of(kJob), R"({"question": "why?"})");
+  EXPECT_EQ(request.model, "m");
+  EXPECT_EQ(std::get<std::string>(request.prompts.at(0)), "Q: why?\nA:");
+  EXPECT_EQ(request.max_tokens, 7);
+  EXPECT_EQ(request.sampling.temperature, 0);
+
+  const BatchJob chat = job_of("{model: m, input: i.csv, output: o, kind: chat, prompt: q, seed: 4}");
+  const CompletionRequest talk = completion(chat, R"({"q": "why?"})");
+  ASSERT_TRUE(talk.conversation.has_value());
+  EXPECT_EQ(to_json(talk.conversation->messages), R"([{"role":"user","content":"why?"}])");
+  EXPECT_EQ(talk.sampling.seed, 4U);
+
+  const BatchJob vectors = job_of("{model: m, input: i.csv, output: o, kind: embeddings, prompt: q, dimensions: 2}");
+  const BatchRequest embedding = request_of(vectors, parse_json(R"({"q": "why?"})", "row").value()).value();
+  EXPECT_EQ(std::get<EmbeddingsRequest>(embedding.asked).dimensions, 2);
+}
+
+TEST(BatchJob, takes_rows_in_openais_format_which_come_first) {
+  const BatchJob job = job_of("{model: m, input: i.jsonl, output: o, kind: completions, max_tokens: 7, seed: 1}");
+  const char* row = R"({"custom_id": "a", "method": "POST", "url": "/v1/completions",
+      "body": {"model": "m", "prompt": "x", "max_tokens": 3}})";
+  EXPECT_EQ(completion(job, row).max_tokens, 3);
+  EXPECT_FALSE(request_of(job, parse_json(row, "row").value()).value().seeded) << "the job is";
+  EXPECT_EQ(custom_id_of(parse_json(row, "row").value()), "a");
+  const char* seeded = R"({"custom_id": "a", "method": "POST", "url": "/v1/completions",
+      "body": {"prompt": "x", "seed": 3}})";
+  EXPECT_TRUE(request_of(job, parse_json(seeded, "row").value()).value().seeded);
+
+  EXPECT_EQ(refused(job, R"({"method": "POST", "url": "/v1/completions", "body": {}})").key, "custom_id");
+  EXPECT_EQ(refused(job, R"({"custom_id": "a", "method": "GET", "url": "/v1/completions", "body": {}})").key, "method");
+  const Error other = refused(job, R"({"custom_id": "a", "method": "POST", "url": "/v1/embeddings", "body": {}})");
+  EXPECT_EQ(other.key, "url");
+  EXPECT_NE(other.message.find("completions"), std::string::npos) << other.message;
+  EXPECT_EQ(refused(job, R"({"custom_id": "a", "method": "POST", "url": "/v1/completions", "body": 1})").key, "body");
+  EXPECT_EQ(refused(job, R"({"custom_id": "a", "method": "POST", "url": "/v1/completions", "body": {}, "x": 1})").key,
+            "x");
+  EXPECT_EQ(refused(job, R"({"custom_id": "a", "method": "POST", "url": "/v1/completions",
+      "body": {"prompt": "x", "stream": true}})")
+                .key,
+            "stream");
+}
+
+TEST(BatchJob, is_refused_at_the_place_of_what_is_wrong) {
+  EXPECT_TRUE(wrong(std::string(kJob) + "temprature: 1\n").starts_with("job.yaml:8:13: error: temprature"))
+      << wrong(std::string(kJob) + "temprature: 1\n");
+  EXPECT_NE(wrong(std::string(kJob) + "temprature: 1\n").find("did you mean 'temperature'?"), std::string::npos);
+  EXPECT_NE(wrong(std::string(kJob) + "weigths: int8\n").find("did you mean 'weights'?"), std::string::npos);
+  EXPECT_TRUE(wrong(std::string(kJob) + "top_p: 3\n").starts_with("job.yaml:8:8: error: top_p: 3 is not between"));
+  EXPECT_NE(wrong(std::string(kJob) + "stream: true\n").find("stream"), std::string::npos);
+  EXPECT_NE(wrong(std::string(kJob) + "slots: 0\n").find("slots"), std::string::npos);
+  EXPECT_NE(wrong("{input: a, output: b, kind: chat}").find("model"), std::string::npos);
+  EXPECT_NE(wrong("{model: m, input: a, output: b}").find("kind"), std::string::npos);
+  EXPECT_NE(wrong("{model: m, input: a, output: b, kind: chats}").find("did you mean 'chat'?"), std::string::npos);
+  EXPECT_NE(wrong("[1]").find("a map"), std::string::npos);
+}
+
+TEST(BatchJob, results_depend_on_neither_place_nor_slots) {
+  const auto results = [](const std::string& more) { return to_json(job_of(kJob + more).results); };
+  EXPECT_EQ(results(""), results("slots: 9\nsystole: 1\n"));
+  EXPECT_NE(results(""), results("seed: 1\n"));
+  EXPECT_NE(results(""), results("weights: int8\n"));
+}
+
+}  // namespace
+}  // namespace systole

@@ -1,0 +1,258 @@
+// Batches on a tiny engine: answers in order, rows that are wrong, and each row exactly once whenever the process dies.
+#include "execute/serve/batch/batch_run.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "describe/models/bert/bert.h"
+#include "execute/data/testing/made_up_text.h"
+#include "execute/serve/testing/tiny_engine.h"
+#include "ground/store/testing/faulty.h"
+
+namespace systole {
+namespace {
+
+constexpr const char* kOut = "out.jsonl";
+constexpr std::int64_t kSlots = 2, kSyncRows = 2;
+
+const Tokenizer& tokenizer() {
+  static const Tokenizer made = Tokenizer::train({.vocabulary = 400}, made_up_documents(500)).value();
+  return made;
+}
+
+std::vector<std::int32_t> tokens_of_text(const std::string& text) {
+  std::vector<std::int32_t> tokens{tokenizer().bos()};
+  Encoder(tokenizer()).encode(text, tokens);
+  return tokens;
+}
+
+// Counts the rows that another work begins.
+class CountedWork : public BatchWork {
+ public:
+  CountedWork(std::unique_ptr<BatchWork> work, std::int64_t& begun) : work_(std::move(work)), begun_(begun) {}
+  Result<std::int64_t> measure(BatchRequest request) override { return work_->measure(std::move(request)); }
+  bool has_room() const override { return work_->has_room(); }
+  Status begin(const BatchRow& row, BatchRequest request) override {
+    TRY(work_->begin(row, std::move(request)));
+    ++begun_;
+    return {};
+  }
+  Result<bool> step() override {
+    Result<bool> stepped = work_->step();
+    ended_ = work_->take_ended();
+    return stepped;
+  }
+
+ private:
+  std::unique_ptr<BatchWork> work_;
+  std::int64_t& begun_;
+};
+
+class BatchRunTest : public testing::Test {
+ protected:
+  BatchRunTest()
+      : model_(make_decoder(tiny_decoder(tokenizer().vocabulary(), 64))),
+        engine_(sharp_engine(*model_, *device_, {.slots = kSlots})),
+        api_(api_of(*engine_)) {}
+
+  static ServedApi api_of(const Engine& engine) {
+    ServedApi api{.model = "m", .tokenizer = tokenizer(), .tokens_of = tokens_of_text, .never = {}};
+    api.context = engine.longest_prompt();
+    return api;
+  }
+
+  // As the command does; `begun_` counts.
+  Result<bool> run(Store& store, const std::string& input, const BatchRun::Told& told = {}) {
+    return run(store, BatchInput::read(input, "in.jsonl").value(), api_, *engine_, told);
+  }
+  Result<bool> run(Store& store, const BatchInput& input, const ServedApi& api, Engine& engine,
+                   const BatchRun::Told& told = {}) {
+    BatchJob job = parse_batch_job(job_, "job.yaml").value();
+    job.name = "m";
+    TRY(input.complete(job));
+    const BatchFacts facts{input.rows(), "m", to_hex(input.hash()), to_json(job.results)};
+    const auto journal = TRY(BatchJournal::open({store, kOut}, facts, 1'767'225'600, kSyncRows));
+    CountedWork work(job.kind == BatchKind::embeddings ? make_embedding_work(api, engine)
+                                                       : make_completion_work(api, engine, journal->began()),
+                     begun_);
+    BatchRun run(job, input, work, *journal);
+    if (!TRY(run.prepare(told)) || !TRY(run.compute(told))) return false;
+    TRY(journal->finish());
+    return true;
+  }
+
+  std::vector<Node> lines(Store& store) {
+    const std::string text = read_text(store, kOut).value();
+    const BatchInput input = BatchInput::read(text, kOut).value();
+    std::vector<Node> nodes;
+    for (std::size_t row = 0; row < input.rows(); ++row) nodes.push_back(input.fields(row).value());
+    return nodes;
+  }
+  static const Node& choice(const Node& line) {
+    return line.find("response")->find("body")->find("choices")->items()[0];
+  }
+
+  std::string job_ =
+      "{model: m, input: in.jsonl, output: out.jsonl, kind: completions, prompt: q, max_tokens: 3, ignore_eos: true}";
+  std::unique_ptr<Device> device_ = make_reference_device();
+  std::unique_ptr<const Model> model_;
+  std::unique_ptr<Engine> engine_;
+  ServedApi api_;
+  std::int64_t begun_ = 0;
+};
+
+constexpr const char* kRows = R"({"q": "ba do"}
+{"q": "ki lu men nor pa ri so tan ve wil", "custom_id": "long"}
+{"q": "ba do"}
+{"question": "no such field", "custom_id": "wrong"}
+{"q": "so tan"}
+{"q": "
+{"q": "wil"}
+)";
+
+TEST_F(BatchRunTest, answers_each_row_in_its_place_and_goes_on_past_wrong_ones) {
+  const std::unique_ptr<Store> store = make_memory_store();
+  ASSERT_TRUE(run(*store, kRows).value());
+  EXPECT_EQ(begun_, 5);
+  const std::vector<Node> all = lines(*store);
+  ASSERT_EQ(all.size(), 7U);
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].text_at("index"), std::to_string(i));
+  EXPECT_EQ(all[1].text_at("custom_id"), "long");
+  EXPECT_EQ(all[1].find("response")->text_at("status_code"), "200");
+  EXPECT_EQ(all[1].find("response")->find("body")->find("usage")->text_at("prompt_tokens"),
+            std::to_string(tokens_of_text("ki lu men nor pa ri so tan ve wil").size()));
+  EXPECT_TRUE(all[1].find("error")->is_null());
+  for (const std::size_t wrong : {3U, 5U}) {
+    EXPECT_TRUE(all[wrong].find("response")->is_null());
+    const std::string message = all[wrong].find("error")->text_at("message");
+    EXPECT_TRUE(message.starts_with(fmt::format("line {}: ", wrong + 1))) << message;
+  }
+  EXPECT_EQ(all[3].text_at("custom_id"), "wrong");
+  EXPECT_EQ(all[3].find("error")->text_at("code"), "missing_key");
+
+  // Alone, each has the same answer.
+  const auto one = sharp_engine(*model_, *device_, {.slots = 1});
+  const std::unique_ptr<Store> alone = make_memory_store();
+  ASSERT_TRUE(run(*alone, BatchInput::read(kRows, "in.jsonl").value(), api_, *one).value());
+  EXPECT_EQ(*read_text(*alone, kOut), *read_text(*store, kOut));
+}
+
+TEST_F(BatchRunTest, draws_equal_rows_differently_unless_they_say_a_seed) {
+  job_ =
+      "{model: m, input: in.jsonl, output: out.jsonl, kind: completions, max_tokens: 8, min_tokens: 8, n: 2, "
+      "temperature: 2}";
+  std::string rows;
+  for (const char* more : {"", "", R"(, "seed": 5)", R"(, "seed": 5)"}) {
+    rows += fmt::format(
+        R"({{"custom_id": "{}", "method": "POST", "url": "/v1/completions", "body": {{"prompt": "ba"{}}}}})",
+        rows.size(), more);
+    rows += "\n";
+  }
+  const std::unique_ptr<Store> store = make_memory_store();
+  ASSERT_TRUE(run(*store, rows).value());
+  const std::vector<Node> all = lines(*store);
+  const auto choices = [&](std::size_t row) { return *all[row].find("response")->find("body")->find("choices"); };
+  ASSERT_EQ(choices(0).items().size(), 2U);
+  EXPECT_NE(choices(0), choices(1));
+  EXPECT_EQ(choices(2), choices(3));
+  EXPECT_NE(choices(2).items()[0].text_at("text"), choices(2).items()[1].text_at("text"));
+}
+
+TEST_F(BatchRunTest, refuses_a_custom_id_that_comes_twice_and_names_both_lines) {
+  const std::unique_ptr<Store> store = make_memory_store();
+  const Error error = run(*store,
+                          "{\"q\": \"ba\", \"custom_id\": \"a\"}\n{\"q\": \"do\"}\n"
+                          "{\"q\": \"ki\", \"custom_id\": \"a\"}\n")
+                          .error();
+  EXPECT_EQ(error.kind, ErrorKind::invalid);
+  EXPECT_EQ(error.where, (Where{"in.jsonl", 3, 0}));
+  EXPECT_NE(error.message.find("'a' is also that of line 1"), std::string::npos) << error.message;
+  EXPECT_EQ(begun_, 0);
+}
+
+TEST_F(BatchRunTest, stops_when_it_is_told_to_and_goes_on) {
+  const std::unique_ptr<Store> whole = make_memory_store(), store = make_memory_store();
+  ASSERT_TRUE(run(*whole, kRows).value());
+  begun_ = 0;
+  int calls = 0;
+  ASSERT_FALSE(run(*store, kRows, [&](std::int64_t) { return ++calls < 5; }).value());
+  EXPECT_FALSE(*store->exists(kOut));
+  EXPECT_LT(begun_, 5);
+  ASSERT_TRUE(run(*store, kRows).value());
+  EXPECT_LE(begun_, 5 + kSlots);
+  EXPECT_EQ(*read_text(*store, kOut), *read_text(*whole, kOut));
+  begun_ = 0;
+  ASSERT_TRUE(run(*store, kRows).value());
+  EXPECT_EQ(begun_, 0) << "it is finished";
+}
+
+// The law exactly-once: the process is killed at each of its writes, in the middle of it, and at some the power fails,
+// too. The output is that of a job that nobody disturbed, and no more than a batch of rows is computed again.
+TEST_F(BatchRunTest, exactly_once_whichever_write_is_the_last) {
+  FaultyStore whole;
+  ASSERT_TRUE(run(whole, kRows).value());
+  const std::string expected = *read_text(whole, kOut);
+  const std::int64_t computed = begun_;
+  ASSERT_GT(whole.changing_calls(), 20);
+  for (std::int64_t call = 1; call <= whole.changing_calls(); ++call) {
+    for (const Unsynced mode : {Unsynced::kept, Unsynced::torn}) {
+      SCOPED_TRACE(fmt::format("call {}, {}", call, mode == Unsynced::kept ? "killed" : "without power"));
+      FaultyStore store;
+      store.inject(Fault::dies_before(call, call * 13 % 150));
+      begun_ = 0;
+      EXPECT_THROW((void)run(store, kRows), SimulatedCrash);
+      const std::unique_ptr<Store> left = store.survivor(mode, static_cast<std::uint64_t>(call));
+      ASSERT_TRUE(run(*left, kRows).value());
+      EXPECT_EQ(*read_text(*left, kOut), expected);
+      EXPECT_LE(begun_, computed + kSlots + (mode == Unsynced::torn ? kSyncRows : 0));
+    }
+  }
+}
+
+// A disk that is full for one write: the job ends with an error, and goes on once there is space.
+TEST_F(BatchRunTest, goes_on_after_a_full_disk) {
+  FaultyStore whole;
+  ASSERT_TRUE(run(whole, kRows).value());
+  for (std::int64_t call = 1; call <= whole.changing_calls(); ++call) {
+    SCOPED_TRACE(call);
+    FaultyStore store;
+    store.inject(Fault::fails(call, ENOSPC, call * 13 % 150));
+    begun_ = 0;
+    const Result<bool> failed = run(store, kRows);
+    if (!failed.ok()) { EXPECT_EQ(failed.error().kind, ErrorKind::no_space) << failed.error().message; }
+    store.clear_faults();
+    ASSERT_TRUE(run(store, kRows).value());
+    EXPECT_EQ(*read_text(store, kOut), *read_text(whole, kOut));
+  }
+}
+
+TEST_F(BatchRunTest, of_embeddings_has_the_vector_of_each_row) {
+  BertSpec spec;
+  spec.layers = 1;
+  spec.width = 8;
+  spec.heads = 2;
+  spec.mlp = 12;
+  spec.vocabulary = tokenizer().vocabulary();
+  spec.context = 64;
+  const auto bert = make_bert(spec);
+  const auto engine = sharp_engine(*bert, *device_, {.hidden = true, .generates = false});
+  ServedApi api = api_of(*engine);
+  api.generates = false;
+  api.vectors = ServedVectors{tokens_of_text, {}, engine->hidden_size()};
+  job_ = "{model: m, input: in.txt, output: out.jsonl, kind: embeddings, dimensions: 3}";
+  const std::unique_ptr<Store> store = make_memory_store();
+  const std::string text = "ba do\nki lu men nor pa ri so tan\nba do\n";
+  ASSERT_TRUE(run(*store, BatchInput::read(text, "in.txt").value(), api, *engine).value());
+  const std::vector<Node> all = lines(*store);
+  ASSERT_EQ(all.size(), 3U);
+  const auto vector = [&](std::size_t row) {
+    return *all[row].find("response")->find("body")->find("data")->items()[0].find("embedding");
+  };
+  EXPECT_EQ(vector(0).items().size(), 3U);
+  EXPECT_EQ(vector(0), vector(2));
+  EXPECT_NE(vector(0), vector(1));
+}
+
+}  // namespace
+}  // namespace systole

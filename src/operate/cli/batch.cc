@@ -1,0 +1,175 @@
+// `systole batch JOB`: a request for each row of a file, to a model of this machine; into a file that is whole or not
+// there.
+
+#include <filesystem>
+
+#include "execute/serve/batch/batch_run.h"
+#include "ground/base/counted.h"
+#include "ground/base/shell_quoted.h"
+#include "ground/base/text_file.h"
+#include "ground/process/signal_watch.h"
+#include "operate/cli/command.h"
+#include "operate/cli/device_options.h"
+#include "operate/cli/model_argument.h"
+
+namespace systole::cli {
+namespace {
+
+struct BatchCommand {
+  std::string job, backend = "cpu";
+};
+
+PoolingSpec pooling_of(const ServedModel& served, const BatchJob& job) {
+  Result<PoolingSpec> pooling = pooling_needed(served, job.pooling, job.normalize);
+  if (pooling.ok()) return *pooling;
+  Error wrong = std::move(pooling).error();
+  if (wrong.kind == ErrorKind::invalid) wrong.hint = "write pooling: mean, last or cls, as the model was trained";
+  fail(std::move(wrong));
+}
+
+chat::ChatPrompt chat_prompt_of(const ServedModel& served, const std::optional<std::string>& other) {
+  std::optional<chat::ChatPrompt> chat = chat_of(served, other).value();
+  if (!chat) {
+    fail(key_error(ErrorKind::unsupported, "kind", "the model '{}' has no chat template", served.name)
+             .hinted("write chat_template: and a file with one, or kind: completions"));
+  }
+  return std::move(*chat);
+}
+
+// The model, as the rows of a job ask it.
+struct OpenModel {
+  std::unique_ptr<Engine> engine;
+  ServedApi api;
+};
+
+OpenModel open_model(const ServedModel& served, const Machine& machine, const BatchJob& job,
+                     const std::optional<std::string>& chat_template) {
+  const bool is_text = job.kind != BatchKind::embeddings;
+  if (is_text && served.model->task() == Task::masked) {
+    fail(key_error(ErrorKind::unsupported, "kind", "the model '{}' has vectors of texts, and writes none", served.name)
+             .hinted("write kind: embeddings"));
+  }
+  std::optional<PoolingSpec> pooling;
+  std::optional<chat::ChatPrompt> chat;
+  if (!is_text) pooling = pooling_of(served, job);
+  if (job.kind == BatchKind::chat) chat = chat_prompt_of(served, chat_template);
+  EngineOptions wanted{.slots = job.slots, .cache = served.context_for(job.context)};
+  wanted.parameter = job.int8 ? DType::i8 : DType::f32;
+  wanted.hidden = !is_text;
+  wanted.generates = is_text;
+  std::unique_ptr<Engine> engine = open_engine(served, machine, wanted).value();
+  ServedApi api = served_api(served, *engine, job.name, std::move(chat), pooling);
+  return {std::move(engine), std::move(api)};
+}
+
+std::string rows_text(const BatchTotals& totals, std::int64_t before) {
+  std::string text = counted(totals.rows, "row");
+  if (totals.failed > 0) text += fmt::format(", {} of them with an error", totals.failed);
+  if (before > 0) text += fmt::format(", {} of them finished before", before);
+  return text;
+}
+
+void report(const BatchCommand& options, const BatchJob& job, const ServedModel& served, const Machine& machine,
+            const BatchJournal& journal, const BatchTotals& before, Seconds took, Context& context) {
+  const BatchTotals& all = journal.totals();
+  const bool is_text = job.kind != BatchKind::embeddings;
+  const std::int64_t tokens =
+      is_text ? all.answer_tokens - before.answer_tokens : all.prompt_tokens - before.prompt_tokens;
+  const double rate = took.count() > 0 ? static_cast<double>(tokens) / took.count() : 0;
+  context.out.notice(fmt::format(
+      "{} in {}: {} and {}; {} of them here in {}, {:.4g} tokens/s on {} ({}), from {}", rows_text(all, before.rows),
+      job.output, counted(all.prompt_tokens, "prompt token"), counted(all.answer_tokens, "new token"),
+      counted(tokens, is_text ? "new token" : "prompt token"), to_string(took), rate, options.backend, machine.identity,
+      served.step ? fmt::format("step {} of {}", *served.step, served.name) : served.name));
+  context.out.json(Node::map({{"rows", all.rows},
+                              {"failed", all.failed},
+                              {"rows_before", before.rows},
+                              {"lines_dropped", journal.dropped()},
+                              {"prompt_tokens", all.prompt_tokens},
+                              {"tokens", all.answer_tokens},
+                              {"seconds_s", took.count()},
+                              {"tokens_per_s", rate},
+                              {"device", options.backend},
+                              {"machine", machine.identity},
+                              {"from", served.name},
+                              {"step", served.step ? Node(*served.step) : Node()},
+                              {"out", job.output}}));
+}
+
+BatchFacts facts_of(const ServedModel& served, const BatchInput& input, const BatchJob& job,
+                    const std::optional<std::string>& chat_template) {
+  const std::string options = to_json(job.results) + chat_template.value_or("");
+  return {input.rows(), served.hash().value(), to_hex(input.hash()), to_hex(hash128(options))};
+}
+
+std::unique_ptr<Store> folder_of(const std::filesystem::path& output) {
+  if (output.filename().empty())
+    fail(
+        key_error(ErrorKind::invalid, "output", "'{}' names no file", output.string()).hinted("output: answers.jsonl"));
+  return open_posix_store(output.has_parent_path() ? output.parent_path().string() : ".").value();
+}
+
+ExitCode batch(const BatchCommand& options, Context& context) {
+  BatchJob job = parse_batch_job(read_text_file(options.job).value(), options.job).value();
+  const BatchInput input = BatchInput::read(read_text_file(job.input).value(), job.input).value();
+  input.complete(job).value();
+  std::optional<std::string> chat_template;
+  if (!job.chat_template.empty()) chat_template = read_text_file(job.chat_template).value();
+  const std::filesystem::path output(job.output);
+  const std::unique_ptr<Store> store = folder_of(output);
+  const ServedModel served = find_model_argument(job.model, context);
+  if (job.name.empty()) job.name = served.last_name();
+  const std::unique_ptr<BatchJournal> journal =
+      BatchJournal::open({*store, output.filename().string(), job.output}, facts_of(served, input, job, chat_template),
+                         context.clock.unix_time())
+          .value();
+  const BatchTotals before = journal->totals();
+  const Machine machine = machine_for(served, options.backend, context.clock).value();
+  const Seconds began = context.clock.now();
+  if (!journal->is_finished()) {
+    const OpenModel model = open_model(served, machine, job, chat_template);
+    const std::unique_ptr<BatchWork> work = job.kind == BatchKind::embeddings
+                                                ? make_embedding_work(model.api, *model.engine)
+                                                : make_completion_work(model.api, *model.engine, journal->began());
+    BatchRun run(job, input, *work, *journal);
+    const SignalWatch watch;
+    const std::string of = counted(static_cast<std::int64_t>(input.rows()), "row");
+    const auto told = [&](const char* what) {
+      return [&, what](std::int64_t done) {
+        context.out.progress(fmt::format("{} of {} {}", done, of, what));
+        return !watch.stop_requested();
+      };
+    };
+    bool whole = run.prepare(told("read")).value();
+    if (whole) {
+      context.out.notice(fmt::format("{} to compute, with {}", counted(run.rows_left(), "row"),
+                                     counted(run.prompt_tokens_left(), "prompt token")));
+      whole = run.compute(told("finished")).value();
+    }
+    context.out.end_progress();
+    if (!whole) {
+      context.out.note(fmt::format("stopped with {} of {} finished", journal->totals().rows, of),
+                       "go on with: " + context.command_line);
+      return ExitCode::saved;
+    }
+    journal->finish().value();
+  }
+  report(options, job, served, machine, *journal, before, context.clock.now() - began, context);
+  const BatchTotals& all = journal->totals();
+  return all.rows > 0 && all.failed == all.rows ? ExitCode::no : ExitCode::done;
+}
+
+}  // namespace
+
+void add_batch(Subcommand app, Context& context) {
+  auto options = std::make_shared<BatchCommand>();
+  Subcommand command = add_command(app, "batch", "a model's answer to each row of a file", options, context, batch);
+  command
+      .add_option("job", options->job,
+                  "a YAML file: model, input (.jsonl, .csv or .txt), output, kind (completions, chat or embeddings), "
+                  "prompt, and fields of the requests")
+      .required();
+  add_device_options(command, options->backend, "cpu, or reference: slow").capture_default_str();
+}
+
+}  // namespace systole::cli

@@ -1,0 +1,200 @@
+// `systole batch` as its users meet it: rows in, answers out, and a process that dies in between.
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <regex>
+
+#include "ground/base/document.h"
+#include "ground/base/testing/files.h"
+#include "operate/cli/testing/run_systole.h"
+
+namespace systole::cli {
+namespace {
+
+constexpr int kRows = 12;
+
+class BatchCommand : public testing::Test {
+ protected:
+  BatchCommand() {
+    std::filesystem::copy(SYSTOLE_SOURCE_DIR "/src/execute/weights/golden/gpt2", systole_.folder() / "model");
+    std::string rows;
+    for (int i = 0; i < kRows; ++i)
+      rows += fmt::format("{{\"custom_id\": \"r{}\", \"text\": \"{} beings\"}}\n", i, std::string(i % 5 + 1, 'a'));
+    systole_.write("rows.jsonl", rows);
+    systole_.write("job.yaml", job("completions", "prompt: \"All {text}\"\nmax_tokens: 6\nslots: 3\n"));
+  }
+
+  static std::string job(const std::string& kind, const std::string& more, const std::string& out = "out.jsonl") {
+    return fmt::format("systole: 1\nmodel: model\ninput: rows.jsonl\noutput: {}\nkind: {}\n{}", out, kind, more);
+  }
+  Captured run(std::vector<std::string> more = {}) const {
+    std::vector<std::string> words{"batch", "job.yaml", "--backend", "reference"};
+    words.insert(words.end(), more.begin(), more.end());
+    return systole_.run(words);
+  }
+  // Killed by the system when a file of it would get larger: in the middle of a write.
+  Captured killed_at(std::uint64_t bytes) const {
+    Command command;
+    command.argv = {SYSTOLE_BINARY_DIR "/src/operate/cli/systole", "batch", "job.yaml", "--backend", "reference"};
+    command.cwd = systole_.folder().string();
+    command.env = {{"NO_COLOR", "1"}, {"HOME", command.cwd}};
+    command.limits = {{RLIMIT_FSIZE, bytes}, {RLIMIT_CORE, 0}};
+    return run_captured(command).value();
+  }
+  std::string text(const std::string& name) const { return text_of(systole_.folder() / name); }
+  // The moment of the job is no part of an answer.
+  std::string timeless(const std::string& name) const {
+    return std::regex_replace(text(name), std::regex(R"("created":\d+)"), "\"created\":0");
+  }
+  std::vector<Node> lines(const std::string& name) const {
+    std::vector<Node> nodes;
+    const std::string all = text(name);
+    for (std::size_t begin = 0, end = 0; (end = all.find('\n', begin)) != all.npos; begin = end + 1)
+      nodes.push_back(parse_json(std::string_view(all).substr(begin, end - begin), name).value());
+    return nodes;
+  }
+  static int count(const std::string& text, const std::string& part) {
+    int found = 0;
+    for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++found;
+    return found;
+  }
+
+  SystoleRunner systole_;
+};
+
+TEST_F(BatchCommand, answers_each_row_and_says_what_it_did) {
+  const Captured ran = run({"--json"});
+  ASSERT_EQ(ran.exit.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("12 rows to compute, with "), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("12 rows in out.jsonl: "), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find(" tokens/s on reference ("), std::string::npos) << ran.err;
+  const Node told = parse_json(ran.out, "stdout").value();
+  EXPECT_EQ(told.text_at("rows"), "12");
+  EXPECT_EQ(told.text_at("failed"), "0");
+  const std::vector<Node> all = lines("out.jsonl");
+  ASSERT_EQ(all.size(), std::size_t{kRows});
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].text_at("custom_id"), fmt::format("r{}", i));
+    EXPECT_EQ(all[i].find("response")->find("body")->text_at("object"), "text_completion");
+    EXPECT_EQ(all[i].find("response")->find("body")->text_at("model"), "model");
+  }
+
+  const std::string before = text("out.jsonl");
+  const Captured again = run();
+  EXPECT_EQ(again.exit.code, 0) << again.err;
+  EXPECT_NE(again.err.find("12 of them finished before"), std::string::npos) << again.err;
+  EXPECT_EQ(text("out.jsonl"), before);
+}
+
+// Killed five times, each time further on; what a journal had is never computed again.
+TEST_F(BatchCommand, goes_on_after_each_kill_to_the_same_answers) {
+  systole_.write("job.yaml", job("completions", "prompt: \"All {text}\"\nmax_tokens: 6\nslots: 3\n", "whole.jsonl"));
+  ASSERT_EQ(run().exit.code, 0);
+  systole_.write("job.yaml", job("completions", "prompt: \"All {text}\"\nmax_tokens: 6\nslots: 3\n"));
+  int kept = 0;
+  for (const std::uint64_t bytes : {100U, 700U, 1'000U, 1'733U, 2'600U}) {
+    const Captured killed = killed_at(bytes);
+    EXPECT_EQ(killed.exit.signal, SIGXFSZ) << killed.err;
+    EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "out.jsonl"));
+    const std::string rows = text("out.jsonl.journal/rows");
+    const int now = count(rows, " row ") - (rows.empty() || rows.back() == '\n' ? 0 : 1);
+    EXPECT_GE(now, kept) << bytes;
+    kept = now;
+  }
+  EXPECT_GT(kept, 0);
+  const Captured ended = run({"--json"});
+  ASSERT_EQ(ended.exit.code, 0) << ended.err;
+  const Node told = parse_json(ended.out, "stdout").value();
+  EXPECT_GE(told.find("rows_before")->as_int().value(), 1);
+  EXPECT_LE(told.find("rows_before")->as_int().value(), kept) << "of a torn line nothing is used";
+  EXPECT_GE(told.find("lines_dropped")->as_int().value(), 1) << "the kills tore lines";
+  EXPECT_EQ(timeless("out.jsonl"), timeless("whole.jsonl"));
+}
+
+TEST_F(BatchCommand, a_row_that_is_wrong_has_an_error_and_the_others_answers) {
+  systole_.write("rows.jsonl", R"({"text": "a"}
+{"txt": "b"}
+no json
+{"text": "c"}
+)");
+  const Captured ran = run();
+  EXPECT_EQ(ran.exit.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("4 rows, 2 of them with an error"), std::string::npos) << ran.err;
+  const std::vector<Node> all = lines("out.jsonl");
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_EQ(all[1].find("error")->text_at("param"), "text");
+  EXPECT_EQ(all[1].find("error")->text_at("code"), "missing_key");
+  EXPECT_TRUE(all[2].find("error")->text_at("message").starts_with("line 3: "));
+  EXPECT_TRUE(all[3].find("error")->is_null());
+
+  systole_.write("rows.jsonl", "no json\n");
+  systole_.write("job.yaml", job("completions", "prompt: text\n", "none.jsonl"));
+  EXPECT_EQ(run().exit.code, 1) << "no row has an answer";
+}
+
+TEST_F(BatchCommand, takes_openais_format_chats_and_embeddings) {
+  systole_.write("rows.jsonl", R"({"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": )"
+                               R"({"model": "gpt", "messages": [{"role": "user", "content": "All"}], "max_tokens": 2}})"
+                               "\n");
+  systole_.write("job.yaml", job("chat", "name: gpt\n"));
+  const Captured none = run();
+  EXPECT_EQ(none.exit.code, 3) << none.err;
+  EXPECT_NE(none.err.find("has no chat template"), std::string::npos) << none.err;
+  EXPECT_NE(none.err.find("hint: write chat_template:"), std::string::npos) << none.err;
+
+  systole_.write("chat.jinja", "{% for message in messages %}{{ message.content }}{% endfor %}");
+  systole_.write("job.yaml", job("chat", "name: gpt\nchat_template: chat.jinja\n", "chat.jsonl"));
+  const Captured chat = run();
+  ASSERT_EQ(chat.exit.code, 0) << chat.err;
+  const Node body = *lines("chat.jsonl").at(0).find("response")->find("body");
+  EXPECT_EQ(body.text_at("object"), "chat.completion");
+  EXPECT_EQ(body.find("choices")->items()[0].find("message")->text_at("role"), "assistant");
+
+  systole_.write("texts.csv", "custom_id,text\nx,All human beings\ny,The sea\n");
+  const std::string vectors = "model: model\ninput: texts.csv\noutput: vectors.jsonl\nkind: embeddings\nprompt: text\n";
+  systole_.write("job.yaml", vectors);
+  const Captured unsaid = run();
+  EXPECT_EQ(unsaid.exit.code, 2) << unsaid.err;
+  EXPECT_NE(unsaid.err.find("hint: write pooling: mean, last or cls"), std::string::npos) << unsaid.err;
+  systole_.write("job.yaml", vectors + "pooling: mean\ndimensions: 4\n");
+  ASSERT_EQ(run().exit.code, 0) << "a job that was refused leaves nothing in the way of the next";
+  const std::vector<Node> all = lines("vectors.jsonl");
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[1].text_at("custom_id"), "y");
+  EXPECT_EQ(all[1].find("response")->find("body")->find("data")->items()[0].find("embedding")->items().size(), 4U);
+}
+
+TEST_F(BatchCommand, refuses_what_it_would_lose_or_mix) {
+  systole_.write("out.jsonl", "precious");
+  const Captured there = run();
+  EXPECT_EQ(there.exit.code, 1) << there.err;
+  EXPECT_NE(there.err.find("'out.jsonl' is there"), std::string::npos) << there.err;
+  EXPECT_EQ(text("out.jsonl"), "precious");
+  std::filesystem::remove(systole_.folder() / "out.jsonl");
+
+  ASSERT_EQ(run().exit.code, 0);
+  systole_.write("rows.jsonl", "{\"text\": \"other\"}\n");
+  const Captured other = run();
+  EXPECT_EQ(other.exit.code, 1) << other.err;
+  EXPECT_NE(other.err.find("the journal of 'out.jsonl' is of another job: its input was another"), std::string::npos)
+      << other.err;
+  EXPECT_NE(other.err.find("rm -rf out.jsonl.journal out.jsonl"), std::string::npos) << other.err;
+
+  systole_.write("rows.jsonl", "{\"text\": \"a\", \"custom_id\": \"x\"}\n\n{\"text\": \"b\", \"custom_id\": \"x\"}\n");
+  systole_.write("job.yaml", job("completions", "prompt: text\n", "twice.jsonl"));
+  const Captured twice = run();
+  EXPECT_EQ(twice.exit.code, 2);
+  EXPECT_NE(twice.err.find("rows.jsonl:3: error: custom_id: 'x' is also that of line 1"), std::string::npos)
+      << twice.err;
+
+  systole_.write("job.yaml", job("completions", "prompt: text\ntemperatur: 1\n"));
+  const Captured wrong = run();
+  EXPECT_EQ(wrong.exit.code, 2);
+  EXPECT_NE(wrong.err.find("job.yaml:7:13: error: temperatur: unknown field"), std::string::npos) << wrong.err;
+  EXPECT_NE(wrong.err.find("did you mean 'temperature'?"), std::string::npos) << wrong.err;
+}
+
+}  // namespace
+}  // namespace systole::cli
