@@ -11,8 +11,8 @@
 #include "ground/base/counted.h"
 #include "ground/base/errors.h"
 #include "ground/base/number_from.h"
+#include "ground/base/shell_quoted.h"
 #include "ground/process/machine.h"
-#include "operate/run/run_places.h"
 #include "operate/run/run_tokenizer.h"
 
 namespace systole {
@@ -27,7 +27,7 @@ Result<ServedModel> model_of_run(const std::string& asked) {
   Tokenizer tokenizer = TRY(kept_tokenizer(run));
   const std::int32_t bos = tokenizer.bos();
   const checkpoint::Checkpoint from = TRY(open_checkpoint(*place));
-  return ServedModel{make_model(workload.model),
+  ServedModel served{make_model(workload.model),
                      workload.model,
                      workload.resources,
                      workload.train.precision.parameter,
@@ -36,6 +36,8 @@ Result<ServedModel> model_of_run(const std::string& asked) {
                      from.manifest().step,
                      run.path,
                      [place, from](Executor& executor) { return load_parameters(executor, from); }};
+  served.checkpoints = place;
+  return served;
 }
 
 Result<Node> read_node(Store& store, const std::string& folder, const std::string& name) {
@@ -117,6 +119,8 @@ Result<ServedModel> model_of_bert(const std::string& path) {
   return served;
 }
 
+bool is_published(const std::string& asked) { return is_bert_folder(asked) || is_gguf(asked) || is_hf_folder(asked); }
+
 // A special token by its number; empty if it has no name.
 std::string special_name(const Tokenizer& tokenizer, std::int32_t token) {
   for (const SpecialToken& special : tokenizer.specials()) {
@@ -185,20 +189,32 @@ Result<PoolingSpec> pooling_needed(const ServedModel& model, const std::string& 
 
 Result<ServedModel> find_model(const std::string& asked) {
   if (is_bert_folder(asked)) return model_of_bert(asked);
-  return is_gguf(asked) || is_hf_folder(asked) ? model_of_folder(asked) : model_of_run(asked);
+  return is_published(asked) ? model_of_folder(asked) : model_of_run(asked);
+}
+
+Result<ServedModel> find_blessed(const std::string& asked) {
+  if (is_published(asked) || parse_checkpoint_reference(asked).step) return find_model(asked);
+  const CheckpointPlace place = TRY(find_checkpoints(asked));
+  const std::vector<std::int64_t> blessed = TRY(checkpoint::list_blessed(place.folder));
+  if (blessed.empty()) {
+    return error(ErrorKind::not_found, "no checkpoint in '{}' is blessed", place.path)
+        .hinted(fmt::format("systole ckpt bless{}{} marks the newest", asked.empty() ? "" : " ",
+                            asked.empty() ? "" : shell_word(asked)));
+  }
+  return model_of_run(fmt::format("{}@{}", asked, std::ranges::max(blessed)));
+}
+
+Status load_engine(Engine& engine, const ServedModel& model, const LoadSome& load) {
+  if (engine.options().parameter != DType::i8) return load(engine.executor());
+  const std::unique_ptr<Device> host = make_reference_device();
+  return load_int8(engine, *model.model, model.parameter, load, *host);
 }
 
 Result<std::unique_ptr<Engine>> open_engine(const ServedModel& model, const Machine& machine, EngineOptions options) {
-  const bool int8 = options.parameter == DType::i8;
-  if (!int8) options.parameter = model.parameter;
+  if (options.parameter != DType::i8) options.parameter = model.parameter;
   options.cache = std::min(model.spec.context(), options.cache);
   std::unique_ptr<Engine> engine = TRY(Engine::create(*model.model, *machine.device, options));
-  if (int8) {
-    const std::unique_ptr<Device> host = make_reference_device();
-    TRY(load_int8(*engine, *model.model, model.parameter, model.load, *host));
-  } else {
-    TRY(model.load(engine->executor()));
-  }
+  TRY(load_engine(*engine, model, model.load));
   return engine;
 }
 
