@@ -53,4 +53,10 @@ void PagePool::publish(std::int32_t page, const PageHash& hash) {
   if (published_.try_emplace(hash, page).second) at(page).hash = hash;
 }
 
+void PagePool::forget() {
+  CHECK(available() == size(), "{} of {} pages are in use", size() - available(), size());
+  for (const auto& [hash, page] : published_) at(page).hash.clear();
+  published_.clear();
+}
+
 }  // namespace systole

@@ -38,6 +38,8 @@ class PagePool {
   // The tokens of a page are computed and will not change. Another page with this hash stays the one that `match` gives.
   // REQUIRES: somebody uses the page, and it is not published.
   void publish(std::int32_t page, const PageHash& hash);
+  // No page is found any more: what was computed of their tokens is void. REQUIRES: nobody uses a page.
+  void forget();
 
   std::int64_t size() const { return static_cast<std::int64_t>(pages_.size()); }
   // Pages that `append` could give.

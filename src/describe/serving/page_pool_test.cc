@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ground/base/error.h"
 #include "ground/base/philox.h"
 
 namespace systole {
@@ -50,6 +51,23 @@ TEST(PagePool, the_page_that_was_used_longest_ago_goes_first) {
   EXPECT_TRUE(pool.match(b).empty());
   EXPECT_EQ(pool.match(a).size(), 1U);
   EXPECT_EQ(pool.match(c).size(), 1U);
+}
+
+TEST(PagePool, forgets_what_was_published_and_keeps_the_pages) {
+  PagePool pool(2);
+  const std::vector<PageHash> a{"a"};
+  Pages page;
+  ASSERT_TRUE(pool.append(1, page));
+  pool.publish(page[0], "a");
+  EXPECT_THROW(pool.forget(), Failure) << "a sequence uses it";
+  pool.release(page);
+  pool.forget();
+  EXPECT_TRUE(pool.match(a).empty());
+  EXPECT_EQ(pool.available(), 2);
+  Pages again;
+  ASSERT_TRUE(pool.append(2, again));
+  pool.publish(again[1], "a");
+  EXPECT_EQ(pool.match(a), Pages{again[1]}) << "it can be published anew";
 }
 
 TEST(PagePool, of_two_pages_with_the_same_tokens_the_first_is_found) {

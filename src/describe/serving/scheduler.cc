@@ -40,7 +40,7 @@ Admission ServingScheduler::add(ServingRequest request) {
   // A request that finds a free slot does not wait, so that `waiting` may be 0.
   if (waiting() >= limits_.waiting + limits_.slots - running_) return Admission::queue_full;
   ++activate(request.key).requests;
-  waiting_.push_back(std::move(request));
+  waiting_.push_back({std::move(request), false});
   return Admission::accepted;
 }
 
@@ -61,10 +61,25 @@ bool ServingScheduler::remove(std::uint64_t id) {
   return true;
 }
 
-std::list<ServingRequest>::iterator ServingScheduler::choose() {
-  return std::ranges::min_element(waiting_, {}, [&](const ServingRequest& request) {
+std::int64_t ServingScheduler::begun() const {
+  return running_ + std::ranges::count_if(waiting_, [](const Request& request) { return request.begun; });
+}
+
+void ServingScheduler::forget_pages() {
+  CHECK(begun() == 0, "{} requests have begun", begun());
+  if (pool_) pool_->forget();
+}
+
+std::list<ServingScheduler::Request>::iterator ServingScheduler::choose() {
+  const auto order = [&](const Request& request) {
     return std::tuple(-request.priority, keys_.at(request.key).served);
-  });
+  };
+  auto best = waiting_.end();
+  for (auto request = waiting_.begin(); request != waiting_.end(); ++request) {
+    if (holds_ && !request->begun) continue;
+    if (best == waiting_.end() || order(*request) < order(*best)) best = request;
+  }
+  return best;
 }
 
 ServingStep::Piece ServingScheduler::cut(std::size_t slot, std::int64_t most) {
@@ -87,7 +102,7 @@ void ServingScheduler::publish(Slot& slot) {
 }
 
 // False: there are no pages for its prompt and one token. The prompt's last token is computed in any case.
-bool ServingScheduler::admit(std::list<ServingRequest>::iterator chosen, std::size_t slot, ServingStep& step) {
+bool ServingScheduler::admit(std::list<Request>::iterator chosen, std::size_t slot, ServingStep& step) {
   Slot fresh{.taken = true, .since = admissions_, .request = {}};
   if (pool_) {
     const auto known = static_cast<std::size_t>((chosen->prompt - 1) / limits_.page);
@@ -102,6 +117,7 @@ bool ServingScheduler::admit(std::list<ServingRequest>::iterator chosen, std::si
     step.tables.push_back({static_cast<std::int64_t>(slot), fresh.pages});
   }
   fresh.request = std::move(*chosen);
+  fresh.request.begun = true;
   waiting_.erase(chosen);
   slots_[slot] = std::move(fresh);
   ++admissions_;
@@ -168,6 +184,7 @@ ServingStep ServingScheduler::next() {
   for (std::size_t s = 0; s < slots_.size() && !waiting_.empty() && room > 0; ++s) {
     if (slots_[s].taken) continue;
     const auto chosen = choose();
+    if (chosen == waiting_.end()) break;
     if (limits_.whole_prompts && !step.prefill.empty() && chosen->prompt > room) break;
     if (!admit(chosen, s, step)) break;
     add(s);

@@ -21,6 +21,9 @@
 // Leviathan et al., ICML 2023). Whoever guesses adds such drafts to a step by `draft`, and says by `keep` how many were
 // right. Drafts take no page from another sequence, and a step of many sequences has none.
 //
+// To change the model's weights, `hold` keeps requests that have not begun from beginning; once the others have ended,
+// `begun` is 0.
+//
 // Which request gets a free slot: the one of highest priority; among those, of the key that has been served least (the
 // virtual token counter of Sheng et al., OSDI 2024); among those, the one that came first. A key that was idle does not
 // save up: it begins level with the least served active key.
@@ -112,6 +115,14 @@ class ServingScheduler {
   // each sequence with drafts that has not been removed.
   void keep(const ServingStep::Sequence& drafted, std::int64_t right);
 
+  // While it holds, no request gets a slot that never had one: it waits. Those that have begun go on to their end, also
+  // after a preemption.
+  void hold(bool holds) { holds_ = holds; }
+  // Requests that have begun and not been removed: those that run, and those that were preempted.
+  std::int64_t begun() const;
+  // What pages have of the prompts so far is void. REQUIRES: begun() is 0.
+  void forget_pages();
+
   std::int64_t waiting() const { return static_cast<std::int64_t>(waiting_.size()); }
   std::int64_t running() const { return running_; }
   // Times that a sequence gave its pages back.
@@ -124,25 +135,29 @@ class ServingScheduler {
     std::int64_t requests = 0;  // that wait or run
     std::int64_t served = 0;    // tokens, counted from the level at which it became active
   };
+  struct Request : ServingRequest {
+    bool begun = false;  // it has had a slot
+  };
   Key& activate(const std::string& name);
   void release(const std::string& name);
-  std::list<ServingRequest>::iterator choose();
+  std::list<Request>::iterator choose();  // end: none may begin
   // The next piece of the prompt in a slot, of at most so many tokens.
   ServingStep::Piece cut(std::size_t slot, std::int64_t most);
 
   ServingLimits limits_;
-  std::list<ServingRequest> waiting_;  // in the order they came
+  std::list<Request> waiting_;  // in the order they came
+  bool holds_ = false;
   struct Slot {
     bool taken = false;
     std::int64_t computed = 0;  // tokens in the cache
     std::int64_t cached = 0;    // of them, computed by others
     std::int64_t since = 0;     // number of its admission
-    ServingRequest request;
+    Request request;
     std::vector<std::int32_t> pages = {};
     std::size_t published = 0;  // pages
     bool prefilled() const { return taken && computed >= request.prompt; }
   };
-  bool admit(std::list<ServingRequest>::iterator chosen, std::size_t slot, ServingStep& step);
+  bool admit(std::list<Request>::iterator chosen, std::size_t slot, ServingStep& step);
   bool make_room(std::size_t slot, ServingStep& step);
   std::size_t latest() const;
   void preempt(std::size_t slot);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ground/base/error.h"
 #include "ground/base/philox.h"
 
 namespace systole {
@@ -221,6 +222,33 @@ TEST(ServingScheduler, without_a_free_page_the_one_that_began_last_is_computed_a
 }
 
 // Random events: no slot is given twice, none is lost, every accepted request runs exactly once, and the queue is bounded.
+TEST(ServingScheduler, while_it_holds_none_begins_and_those_that_have_begun_come_to_their_end) {
+  ServingScheduler scheduler({.slots = 3, .cache = 8, .waiting = 3, .pages = 4, .page = 2});
+  scheduler.add({.id = 1, .prompt = 3});
+  scheduler.add({.id = 2, .prompt = 3, .hashes = hashes_of("ab", 2)});
+  scheduler.next();
+  scheduler.hold(true);
+  scheduler.add({.id = 3, .prompt = 1, .priority = 5});
+  EXPECT_TRUE(scheduler.next().prefill.empty());
+  scheduler.next();
+  EXPECT_EQ(scheduler.preemptions(), 1) << "the second has no page for its fifth token";
+  EXPECT_EQ(scheduler.begun(), 2);
+  scheduler.next();
+  scheduler.remove(1);
+  EXPECT_EQ(scheduler.next().prefill, (Pieces{{2, 0, 2, 5, true, true}})) << "it goes on, in spite of the priority";
+  EXPECT_EQ(scheduler.begun(), 1);
+  EXPECT_THROW(scheduler.forget_pages(), Failure);
+  scheduler.remove(2);
+  EXPECT_TRUE(scheduler.next().empty());
+  EXPECT_EQ(scheduler.begun(), 0);
+  EXPECT_EQ(scheduler.waiting(), 1);
+  scheduler.forget_pages();
+  scheduler.hold(false);
+  scheduler.add({.id = 4, .prompt = 3, .hashes = hashes_of("ab", 2)});
+  EXPECT_EQ(scheduler.next().prefill, (Pieces{{3, 0, 0, 1, true, true}, {4, 1, 0, 3, true, true}}))
+      << "the page of the second is not known any more";
+}
+
 TEST(ServingScheduler, random_events_lose_no_slot_and_no_request) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     std::uint64_t draws = 0;

@@ -157,11 +157,13 @@ class Routes {
   }
 
   Node model_node() const {
-    return Node::map({{"id", api_.model},
-                      {"object", "model"},
-                      {"created", began_},
-                      {"owned_by", "systole"},
-                      {"max_model_len", api_.context}});
+    Node node = Node::map({{"id", api_.model},
+                           {"object", "model"},
+                           {"created", began_},
+                           {"owned_by", "systole"},
+                           {"max_model_len", api_.context}});
+    if (const std::optional<std::int64_t> step = serving_.counts().step) node.set("step", *step);
+    return node;
   }
 
   const ServedApi& api_;
@@ -201,6 +203,11 @@ std::string metrics_text(const ServingCounts& counts, const std::string& model) 
   metric("systole:embedded_total", "counter", "Texts whose vectors were computed.", counts.texts);
   metric("systole:cancelled_total", "counter", "Sequences whose client left or wanted no more.", counts.cancelled);
   metric("systole:refused_total", "counter", "Sequences that were refused.", counts.refused);
+  if (!counts.step) return text;
+  metric("systole:checkpoint_step", "gauge", "Step of the checkpoint that is served.", *counts.step);
+  metric("systole:checkpoint_reloads_total", "counter", "Changes to another checkpoint.", counts.reloads);
+  metric("systole:checkpoint_failed_reloads_total", "counter", "Checkpoints that were not taken, as damaged ones.",
+         counts.failed_reloads);
   return text;
 }
 

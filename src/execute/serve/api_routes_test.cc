@@ -75,6 +75,7 @@ class ApiRoutes : public testing::Test {
     bool spoiled = false;
     std::function<void()> encoding = [] {};
     std::string chat_template = {};
+    std::optional<std::int64_t> step = {};
   };
   void start(const Setup& setup) {
     model_ = make_decoder(tiny_decoder(tokenizer().vocabulary(), setup.context));
@@ -93,7 +94,7 @@ class ApiRoutes : public testing::Test {
                                                  .context = engine->longest_prompt()});
     if (!setup.chat_template.empty())
       api_->chat.emplace(chat::ChatTemplate::parse(setup.chat_template).value(), tokenizer(), "", "");
-    serving_ = std::make_unique<ServingThread>(std::move(engine), setup.waiting);
+    serving_ = std::make_unique<ServingThread>(std::move(engine), setup.waiting, setup.step);
     std::vector<HttpRoute> routes = api_routes(*api_, *serving_, clock_);
     routes.push_back({"GET", "/stands", [this](const HttpServerRequest&, HttpResponder to) {
                         stands_.set_value();
@@ -366,6 +367,26 @@ TEST_F(ApiRoutes, metrics_count) {
                                   std::string("systole:cancelled_total{model_name=\"m\"} 0\n"),
                                   std::string("systole:refused_total{model_name=\"m\"} 0\n")})
     EXPECT_NE(text.find("\n" + line), text.npos) << line << text;
+}
+
+TEST_F(ApiRoutes, the_step_that_is_served_is_told_of_a_run_alone) {
+  start({.step = 7});
+  EXPECT_EQ(parse_json(body_of(get("/v1/models/m")), "model").value().find("step")->text(), "7");
+  serving_->reload({9, [](Engine&, std::int64_t) -> Result<std::int64_t> { return 9; }});
+  serving_->note_failed_reload();
+  EXPECT_TRUE(comes_true([&] { return serving_->counts().step == 9; }));
+  EXPECT_EQ(parse_json(body_of(get("/v1/models/m")), "model").value().find("step")->text(), "9");
+  const std::string text = get("/metrics");
+  for (const char* line :
+       {"systole:checkpoint_step{model_name=\"m\"} 9\n", "systole:checkpoint_reloads_total{model_name=\"m\"} 1\n",
+        "systole:checkpoint_failed_reloads_total{model_name=\"m\"} 1\n"})
+    EXPECT_NE(text.find(std::string("\n") + line), text.npos) << line << text;
+}
+
+TEST_F(ApiRoutes, a_published_model_has_no_step) {
+  start({});
+  EXPECT_EQ(parse_json(body_of(get("/v1/models/m")), "model").value().find("step"), nullptr);
+  EXPECT_EQ(get("/metrics").find("checkpoint"), std::string::npos);
 }
 
 TEST_F(ApiRoutes, an_answer_that_ends_at_a_stop_string_counts_as_ended) {

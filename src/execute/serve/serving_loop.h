@@ -84,6 +84,13 @@ class ServingLoop {
   // not finite); the loop is unusable after one.
   Result<bool> step();
 
+  // While it holds, requests that have not begun wait (scheduler.h). To change the engine's weights: hold, step until
+  // begun() is 0, write them, forget_cache, and hold no more. So no sequence has tokens, or keys and values, of both.
+  void hold(bool holds) { scheduler_.hold(holds); }
+  std::int64_t begun() const { return scheduler_.begun(); }
+  // Keys and values of prompts so far are not used again. REQUIRES: begun() is 0.
+  void forget_cache() { scheduler_.forget_pages(); }
+
   std::int64_t waiting() const { return scheduler_.waiting(); }
   std::int64_t running() const { return scheduler_.running(); }
   // What has happened since the beginning.

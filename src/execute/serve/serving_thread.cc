@@ -16,11 +16,12 @@ Error told(Error failure) {
 
 }  // namespace
 
-ServingThread::ServingThread(std::unique_ptr<Engine> engine, std::int64_t waiting)
+ServingThread::ServingThread(std::unique_ptr<Engine> engine, std::int64_t waiting, std::optional<std::int64_t> step)
     : engine_(std::move(engine)),
       loop_(*engine_, {.waiting = waiting}),
       vectors_(*engine_),
       most_(engine_->slots() + waiting),
+      counts_{.step = step},
       thread_([this] { run(); }) {}
 
 ServingThread::~ServingThread() {
@@ -82,6 +83,18 @@ void ServingThread::cancel(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   commands_.emplace_back(id);
   changed_.notify_all();
+}
+
+void ServingThread::reload(WeightsReload reload) {
+  const std::lock_guard lock(mutex_);
+  CHECK(counts_.step, "a reload of weights that are of no checkpoint");
+  commands_.emplace_back(std::move(reload));
+  changed_.notify_all();
+}
+
+void ServingThread::note_failed_reload() {
+  const std::lock_guard lock(mutex_);
+  ++counts_.failed_reloads;
 }
 
 void ServingThread::drain() {
@@ -146,12 +159,34 @@ void ServingThread::add(Add add) {
 
 void ServingThread::add(TextsRequest request) {
   if (const std::optional<Error> why = closed()) return request.done(*why);
+  if (reload_) return held_.push_back(std::move(request));
   vectors_.add(std::move(request));
+}
+
+void ServingThread::begin(WeightsReload reload) {
+  if (failure()) return;
+  reload_ = std::move(reload);
+  loop_.hold(true);
+}
+
+// What has begun has ended.
+Status ServingThread::change_weights() {
+  const WeightsReload reload = *std::exchange(reload_, std::nullopt);
+  const std::int64_t before = *counts().step, now = TRY(reload.load(*engine_, before));
+  loop_.forget_cache();
+  loop_.hold(false);
+  for (TextsRequest& request : std::exchange(held_, {})) vectors_.add(std::move(request));
+  const std::lock_guard lock(mutex_);
+  counts_.step = now;
+  counts_.reloads += now != before ? 1 : 0;
+  counts_.failed_reloads += now != reload.step ? 1 : 0;
+  return {};
 }
 
 void ServingThread::obey(Command command) {
   if (Add* added = std::get_if<Add>(&command)) return add(std::move(*added));
   if (TextsRequest* texts = std::get_if<TextsRequest>(&command)) return add(std::move(*texts));
+  if (WeightsReload* reload = std::get_if<WeightsReload>(&command)) return begin(std::move(*reload));
   const std::uint64_t id = std::get<std::uint64_t>(command);
   if (!loop_.remove(id)) return;
   refusals_.erase(id);
@@ -173,11 +208,14 @@ void ServingThread::fail_all(const Error& error) {
   }
   refusals_.clear();
   vectors_.fail_all(told(error));
+  for (TextsRequest& request : std::exchange(held_, {})) request.done(told(error));
+  reload_.reset();
 }
 
 Result<bool> ServingThread::step() {
   if (failure()) return false;
   try {
+    if (may_change_weights()) TRY(change_weights());
     const bool decoded = TRY(loop_.step()), embedded = TRY(vectors_.step());
     return decoded || embedded;
   } catch (const Failure& failure) { return failure.error(); } catch (const std::exception& thrown) {
@@ -208,7 +246,7 @@ void ServingThread::run() {
     for (Command& command : commands) obey(std::move(command));
     Result<bool> stepped = step();
     if (!stepped.ok()) fail_all(stepped.error());
-    busy = stepped.ok() && *stepped;
+    busy = stepped.ok() && (*stepped || may_change_weights());
   }
 }
 

@@ -4,6 +4,9 @@
 //
 // Thread safety: all of it. Receivers are called on the engine's thread; they must return soon, because every sequence
 // waits for them, and must not call the ServingThread except cancel().
+//
+// The weights can be changed under way (`reload`): sequences and vectors that have begun end with the old, what comes
+// meanwhile waits for the new. No answer has tokens of both, and there is one copy of the weights at every moment.
 
 #include <condition_variable>
 #include <cstdint>
@@ -41,11 +44,24 @@ struct ServingCounts {
   double pages_used = 0;                  // share of the cache
   std::int64_t texts = 0;                 // whose vectors were computed
   bool draining = false, failed = false;  // refuses all requests
+  std::optional<std::int64_t> step = {};  // of the checkpoint that is served; nothing: a published model
+  std::int64_t reloads = 0;               // of other checkpoints
+  std::int64_t failed_reloads = 0;        // checkpoints that were not taken, since they could not be read
+};
+
+// Another checkpoint to serve.
+struct WeightsReload {
+  std::int64_t step = 0;
+  // Called on the engine's thread, when no sequence has begun: fills the engine's parameters. Gives the step that they
+  // are of afterwards, which is another than the wanted one if that could not be loaded. Error: they are of none, and
+  // serving fails.
+  std::function<Result<std::int64_t>(Engine& engine, std::int64_t served)> load;
 };
 
 class ServingThread {
  public:
-  ServingThread(std::unique_ptr<Engine> engine, std::int64_t waiting);
+  // `step`: of the checkpoint in the engine, if it is of a run.
+  ServingThread(std::unique_ptr<Engine> engine, std::int64_t waiting, std::optional<std::int64_t> step = {});
   ~ServingThread();  // ends after the step that runs; requests are dropped without a call
   ServingThread(const ServingThread&) = delete;
   ServingThread& operator=(const ServingThread&) = delete;
@@ -61,6 +77,11 @@ class ServingThread {
   void embed(TextsRequest request);
   // Drops a request, or nothing if it has ended; its receiver is not called again once the step that runs is over.
   void cancel(std::uint64_t id);
+  // Serves another checkpoint, once what has begun has ended; instead of one that was wanted before and still waits for
+  // that. REQUIRES: the thread was given a step.
+  void reload(WeightsReload reload);
+  // Counts a checkpoint for which reload() was not called, since it cannot be read.
+  void note_failed_reload();
   // Refuses requests from now on (kind interrupted); those before go on.
   void drain();
   ServingCounts counts() const;
@@ -72,13 +93,16 @@ class ServingThread {
     ServingReceiver receiver;
     bool is_surplus = false;  // without its prompt: it is refused
   };
-  using Command = std::variant<Add, std::uint64_t, TextsRequest>;  // the second: the id of a request to drop
+  using Command = std::variant<Add, std::uint64_t, TextsRequest, WeightsReload>;  // the second: of a request to drop
   void run();
   Result<bool> step();
   void obey(Command command);
   std::optional<Error> closed() const;
   void add(Add add);
   void add(TextsRequest request);
+  void begin(WeightsReload reload);
+  bool may_change_weights() const { return reload_ && loop_.begun() == 0 && vectors_.waiting() == 0; }
+  Status change_weights();
   void fail_all(const Error& error);
 
   std::unique_ptr<Engine> engine_;
@@ -86,6 +110,8 @@ class ServingThread {
   TextVectors vectors_;
   const std::int64_t most_;
   std::map<std::uint64_t, std::function<void(const Error&)>> refusals_;  // of the requests in loop_
+  std::optional<WeightsReload> reload_;                                  // while it is there, no request begins
+  std::vector<TextsRequest> held_;                                       // that came since
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

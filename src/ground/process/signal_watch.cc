@@ -22,6 +22,7 @@ constexpr std::array<Watched, 4> kWatched{{{SIGINT, false}, {SIGTERM, false}, {S
 std::atomic<bool> watched{false};
 std::atomic<int> stops_seen{0};  // SIGINT and SIGTERM
 std::atomic<int> first_signal{0};
+std::atomic<int> reloads_seen{0};  // SIGHUP, if it asks for one
 std::atomic<bool> ends_at_once{false};
 static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
 
@@ -32,21 +33,24 @@ void note(int number) {
   if (number == SIGINT || number == SIGTERM) stops_seen.fetch_add(1);
 }
 
+void note_reload(int) { reloads_seen.fetch_add(1); }
+
 }  // namespace
 
-SignalWatch::SignalWatch() {
+SignalWatch::SignalWatch(Hangup hangup) {
   CHECK(!watched.exchange(true), "two signal watches");
-  stops_seen = 0;
+  stops_seen = reloads_seen = 0;
   first_signal = 0;
   ends_at_once = false;
   struct sigaction action {};
-  action.sa_handler = note;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   for (std::size_t i = 0; i < kWatched.size(); ++i) {
     const auto [number, may_be_ignored] = kWatched[i];
     CHECK(::sigaction(number, nullptr, &before_[i]) == 0, "sigaction: {}", errno);
-    if (may_be_ignored && before_[i].sa_handler == SIG_IGN) continue;
+    const bool reloads = number == SIGHUP && hangup == Hangup::reload;
+    if (may_be_ignored && before_[i].sa_handler == SIG_IGN && !reloads) continue;
+    action.sa_handler = reloads ? note_reload : note;
     CHECK(::sigaction(number, &action, nullptr) == 0, "sigaction: {}", errno);
   }
 }
@@ -67,5 +71,6 @@ void SignalWatch::end_is_known() {
 
 int SignalWatch::count() const { return std::max(stops_seen.load(std::memory_order_relaxed), signal() == 0 ? 0 : 1); }
 int SignalWatch::signal() const { return first_signal.load(std::memory_order_relaxed); }
+int SignalWatch::reloads() const { return reloads_seen.load(std::memory_order_relaxed); }
 
 }  // namespace systole

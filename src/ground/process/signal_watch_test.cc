@@ -50,6 +50,27 @@ TEST(SignalWatch, hangup_and_usr1_ask_to_finish_and_never_to_leave_at_once) {
   }
 }
 
+TEST(SignalWatch, a_hangup_may_ask_to_reload_also_under_nohup) {
+  for (const auto before : {SIG_DFL, SIG_IGN}) {
+    std::signal(SIGHUP, before);
+    {
+      const SignalWatch watch(Hangup::reload);
+      EXPECT_EQ(watch.reloads(), 0);
+      std::raise(SIGHUP);
+      std::raise(SIGHUP);
+      EXPECT_EQ(watch.reloads(), 2);
+      EXPECT_FALSE(watch.stop_requested());
+      std::raise(SIGTERM);
+      EXPECT_EQ(watch.signal(), SIGTERM);
+      EXPECT_FALSE(watch.stop_at_once());
+    }
+    struct sigaction after {};
+    ::sigaction(SIGHUP, nullptr, &after);
+    EXPECT_EQ(after.sa_handler, before);
+  }
+  std::signal(SIGHUP, SIG_DFL);
+}
+
 TEST(SignalWatch, a_hangup_that_is_ignored_stays_ignored) {
   std::signal(SIGHUP, SIG_IGN);
   {

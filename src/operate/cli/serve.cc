@@ -14,17 +14,18 @@
 #include "operate/cli/model_argument.h"
 #include "operate/cli/speculate_option.h"
 #include "operate/cli/weights_option.h"
+#include "operate/run/checkpoint_follower.h"
 
 namespace systole::cli {
 namespace {
 
 struct ServeCommand {
   std::string run, name, backend = "cpu", listen = "127.0.0.1", token_file, certificate, key, chat_template, pooling;
-  std::string speculate;
+  std::string speculate, follow;
   bool unnormalized = false;
   int port = 8000;
   std::int64_t slots = 4, context = 0, cache_tokens = 0, waiting = 64;
-  double grace_s = 30;
+  double grace_s = 30, follow_every_s = 5;
   WeightsOption weights;
 };
 
@@ -52,19 +53,55 @@ void raise_open_files() {
   ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
+ServedModel model_to_serve(const ServeCommand& options, Context& context) {
+  ServedModel served =
+      options.follow == "blessed" ? find_blessed(options.run).value() : find_model_argument(options.run, context);
+  if (options.follow.empty()) return served;
+  if (served.registered) {
+    fail(error(ErrorKind::unsupported, "--follow: '{}' is one checkpoint, and stays it", options.run)
+             .hinted("leave it out, or name the run: 'systole runs' lists those there are"));
+  }
+  if (!served.step) {
+    fail(error(ErrorKind::unsupported, "--follow: '{}' is a published model, which gets no newer checkpoints",
+               served.name)
+             .hinted("leave it out, or name a run: 'systole runs' lists those there are"));
+  }
+  return served;
+}
+
+// Nothing: --follow is not given.
+std::unique_ptr<CheckpointFollower> follower_of(const ServeCommand& options, const ServedModel& served,
+                                                ServingThread& serving, Context& context) {
+  if (options.follow.empty()) return nullptr;
+  const Followed which = options.follow == "blessed" ? Followed::blessed : Followed::latest;
+  return std::make_unique<CheckpointFollower>(
+      served, serving,
+      FollowOptions{which, [&context](const Error& error) { context.out.warning(error); },
+                    [&context](std::int64_t step) { context.out.notice(fmt::format("step {} is served", step)); }});
+}
+
 // Serves until a signal or a failure of the device; requests in flight then have the grace to end.
-void serve_until_stopped(HttpServer& server, ServingThread& serving, Seconds grace, Clock& clock) {
-  const SignalWatch watch;
-  while (!watch.stop_requested() && !serving.failure()) clock.sleep(Seconds(0.05));
+void serve_until_stopped(HttpServer& server, ServingThread& serving, std::unique_ptr<CheckpointFollower> follower,
+                         const ServeCommand& options, const SignalWatch& watch, Clock& clock) {
+  if (follower) follower->start(Seconds(options.follow_every_s));
+  int looked = 0;
+  while (!watch.stop_requested() && !serving.failure()) {
+    clock.sleep(Seconds(0.05));
+    if (const int asked = watch.reloads(); asked != looked) {
+      looked = asked;
+      follower->look_now();
+    }
+  }
+  follower.reset();
   serving.drain();
-  const Seconds until = clock.now() + grace;
+  const Seconds until = clock.now() + Seconds(options.grace_s);
   while (!watch.stop_at_once() && clock.now() < until && !server.drain(deadline_after(Seconds(0.05)))) {}
 }
 
 ExitCode serve(const ServeCommand& options, Context& context) {
   const std::int64_t drafts = drafts_for(options.speculate, options.backend).value();
   const Seconds began = context.clock.now();
-  const ServedModel served = find_model_argument(options.run, context);
+  const ServedModel served = model_to_serve(options, context);
   const Machine machine = machine_for(served, options.backend, context.clock).value();
   const std::vector<std::string> tokens = tokens_in(options.token_file);
   if (served.encodes() && options.cache_tokens > 0) {
@@ -107,7 +144,8 @@ ExitCode serve(const ServeCommand& options, Context& context) {
   const Bytes cache = memory[Residence::cache];
   const std::string weights_note = weights.note(engine->program());
   raise_open_files();
-  ServingThread serving(std::move(engine), options.waiting);
+  ServingThread serving(std::move(engine), options.waiting, served.step);
+  const SignalWatch watch(options.follow.empty() ? Hangup::stop : Hangup::reload);
   const std::unique_ptr<HttpServer> server = HttpServer::start({.bind = {options.listen, options.port},
                                                                 .routes = api_routes(api, serving, context.clock),
                                                                 .tokens = tokens,
@@ -130,13 +168,14 @@ ExitCode serve(const ServeCommand& options, Context& context) {
                               {"url", url},
                               {"device", device},
                               {"load_s", loaded.count()},
+                              {"step", served.step ? Node(*served.step) : Node()},
                               {"dimensions", api.vectors ? Node(api.vectors->size) : Node()},
                               {"slots", options.slots},
                               {"context", api.context},
                               {"cache_bytes", cache.count()},
                               {"weights", weights.kind},
                               {"weights_bytes", memory[Residence::parameter].count()}}));
-  serve_until_stopped(*server, serving, Seconds(options.grace_s), context.clock);
+  serve_until_stopped(*server, serving, follower_of(options, served, serving, context), options, watch, context.clock);
   if (const std::optional<Error> failure = serving.failure()) fail(*failure);
   const ServingCounts counts = serving.counts();
   context.out.notice(
@@ -182,6 +221,15 @@ void add_serve(Subcommand app, Context& context) {
       .capture_default_str();
   add_weights_option(command, options->weights);
   add_speculate_option(command, options->speculate);
+  command
+      .add_option("--follow", options->follow,
+                  "latest or blessed: changes to newer checkpoints of the run, or to those that `systole ckpt bless` "
+                  "marks, as they come; SIGHUP looks for one at once")
+      .check(one_of({"latest", "blessed"}));
+  command.add_option("--follow-every", options->follow_every_s, "seconds between two looks for a newer checkpoint")
+      .check(positive())
+      .capture_default_str()
+      .needs("--follow");
   command.add_option("--waiting", options->waiting, "requests that wait for a slot; one more is refused with 429")
       .check(at_least(0))
       .capture_default_str();

@@ -15,11 +15,11 @@
 #include "ground/base/errors.h"
 #include "ground/base/hash.h"
 #include "ground/base/number_from.h"
+#include "ground/base/shell_quoted.h"
 #include "ground/process/machine.h"
 #include "ground/store/sha256.h"
 #include "operate/registry/registry.h"
 #include "operate/run/model_artifact.h"
-#include "operate/run/run_places.h"
 #include "operate/run/run_tokenizer.h"
 
 namespace systole {
@@ -50,6 +50,7 @@ Result<ServedModel> model_of_run(const std::string& asked) {
     for (const checkpoint::ChunkFile& chunk : from.manifest().chunks) hasher.add(chunk.hash);
     return to_hex(hasher.digest());
   };
+  served.checkpoints = place;
   return served;
 }
 
@@ -150,11 +151,13 @@ Result<ServedModel> model_of_bert(const std::string& path) {
   return served;
 }
 
+bool is_published(const std::string& asked) { return is_bert_folder(asked) || is_gguf(asked) || is_hf_folder(asked); }
+
 // "RUN" or "RUN@STEP", or the path of a published model.
 Result<ServedModel> model_at(const std::string& asked) {
   if (is_packed_folder(asked)) return model_of_packed(asked);
   if (is_bert_folder(asked)) return model_of_bert(asked);
-  return is_gguf(asked) || is_hf_folder(asked) ? model_of_folder(asked) : model_of_run(asked);
+  return is_published(asked) ? model_of_folder(asked) : model_of_run(asked);
 }
 
 // A special token by its number; empty if it has no name.
@@ -268,17 +271,30 @@ Result<ServedModel> find_model(const std::string& asked) {
   return served;
 }
 
+Result<ServedModel> find_blessed(const std::string& asked) {
+  if (names_registered_model(asked) || is_published(asked) || parse_checkpoint_reference(asked).step)
+    return find_model(asked);
+  const CheckpointPlace place = TRY(find_checkpoints(asked));
+  const std::vector<std::int64_t> blessed = TRY(checkpoint::list_blessed(place.folder));
+  if (blessed.empty()) {
+    return error(ErrorKind::not_found, "no checkpoint in '{}' is blessed", place.path)
+        .hinted(fmt::format("systole ckpt bless{}{} marks the newest", asked.empty() ? "" : " ",
+                            asked.empty() ? "" : shell_word(asked)));
+  }
+  return model_of_run(fmt::format("{}@{}", asked, std::ranges::max(blessed)));
+}
+
+Status load_engine(Engine& engine, const ServedModel& model, const LoadSome& load) {
+  if (engine.options().parameter != DType::i8 || model.parameter == DType::i8) return load(engine.executor());
+  const std::unique_ptr<Device> host = make_reference_device();
+  return load_int8(engine, *model.model, model.parameter, load, *host);
+}
+
 Result<std::unique_ptr<Engine>> open_engine(const ServedModel& model, const Machine& machine, EngineOptions options) {
-  const bool quantizes = options.parameter == DType::i8 && model.parameter != DType::i8;
-  if (!quantizes) options.parameter = model.parameter;
+  if (options.parameter != DType::i8) options.parameter = model.parameter;
   options.cache = std::min(model.spec.context(), options.cache);
   std::unique_ptr<Engine> engine = TRY(Engine::create(*model.model, *machine.device, options));
-  if (quantizes) {
-    const std::unique_ptr<Device> host = make_reference_device();
-    TRY(load_int8(*engine, *model.model, model.parameter, model.load, *host));
-  } else {
-    TRY(model.load(engine->executor()));
-  }
+  TRY(load_engine(*engine, model, model.load));
   return engine;
 }
 

@@ -19,6 +19,7 @@
 #include "execute/serve/int8_loader.h"
 #include "operate/registry/registered_model.h"
 #include "operate/run/machine.h"
+#include "operate/run/run_places.h"
 
 namespace systole {
 
@@ -37,6 +38,7 @@ struct ServedModel {
   std::optional<PoolingSpec> pooling = {};         // of a published model: how its files make vectors of texts
   std::optional<RegisteredModel> registered = {};  // if it was found by its registered name
   std::function<Result<std::string>()> hash_of_weights = {};  // and config; reads the files of a published model
+  std::shared_ptr<const CheckpointPlace> checkpoints = {};    // of a run
 
   bool encodes() const;  // it encodes the prompt and answers it; otherwise it continues the prompt
   std::vector<std::int32_t> never_drawn(std::int64_t vocabulary) const;  // tokens that stand for no text, except eos
@@ -70,6 +72,14 @@ Result<PoolingSpec> pooling_needed(const ServedModel& model, const std::string& 
 // Errors: as find_checkpoints, open_hf_folder, open_packed_folder and kept_tokenizer; invalid: the tokenizer does not
 // belong to the model; as find_registered and check_artifact.
 Result<ServedModel> find_model(const std::string& asked);
+
+// The same of a run without @STEP with its newest blessed checkpoint (`systole ckpt bless`). Errors: also not_found:
+// none is blessed.
+Result<ServedModel> find_blessed(const std::string& asked);
+
+// Fills an engine that open_engine made with other parameters of the model: those of `load`, in place. Errors: of `load`
+// and the device; then the parameters are undefined.
+Status load_engine(Engine& engine, const ServedModel& model, const LoadSome& load);
 
 // An engine with the parameters loaded. `options.parameter` i8: weights in int8 (execute/serve/int8_loader.h); else it
 // is set here, to the model's, which of a packed folder is i8 in any case. A longer cache than the model's context is cut to it. Errors: those of the engine and of

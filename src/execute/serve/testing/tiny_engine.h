@@ -23,17 +23,22 @@ inline DecoderSpec tiny_decoder(std::int64_t vocabulary = 13, std::int64_t conte
 }
 
 // The value that engines of these tests give a parameter: far from uniform, attention not saturated.
-inline HostTensor sharp_value(const Parameter& parameter) {
-  HostTensor tensor = initial_value(parameter, 3);
+inline HostTensor sharp_value(const Parameter& parameter, std::uint64_t seed = 3) {
+  HostTensor tensor = initial_value(parameter, seed);
   const double factor = parameter.init.kind == Init::Kind::normal ? 20 : 1;
   for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, factor * tensor.at(i));
   return tensor;
 }
 
-inline std::unique_ptr<Engine> sharp_engine(const Model& model, Device& device, const EngineOptions& options) {
-  std::unique_ptr<Engine> engine = std::move(Engine::create(model, device, options)).value();
+inline void write_weights(const Model& model, Engine& engine, std::uint64_t seed) {
   for (const Parameter& p : model.parameters())
-    engine->executor().write(engine->program().value_named(p.name), 0, sharp_value(p).bytes()).value();
+    engine.executor().write(engine.program().value_named(p.name), 0, sharp_value(p, seed).bytes()).value();
+}
+
+inline std::unique_ptr<Engine> sharp_engine(const Model& model, Device& device, const EngineOptions& options,
+                                            std::uint64_t seed = 3) {
+  std::unique_ptr<Engine> engine = std::move(Engine::create(model, device, options)).value();
+  write_weights(model, *engine, seed);
   return engine;
 }
 
