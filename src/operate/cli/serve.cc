@@ -6,17 +6,21 @@
 
 #include "describe/program/program.h"
 #include "execute/serve/api_routes.h"
+#include "execute/serve/balance/balancer.h"
 #include "ground/base/counted.h"
 #include "ground/base/text_file.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
+#include "operate/cli/serve_balanced.h"
 #include "operate/cli/speculate_option.h"
 #include "operate/cli/weights_option.h"
 #include "operate/run/served_model.h"
 
 namespace systole::cli {
 namespace {
+
+constexpr Bytes kMostBody = kMiB * 4;  // of a request
 
 struct ServeCommand {
   std::string run, name, backend = "cpu", listen = "127.0.0.1", token_file, certificate, key, chat_template, pooling;
@@ -26,6 +30,9 @@ struct ServeCommand {
   std::int64_t slots = 4, context = 0, cache_tokens = 0, waiting = 64;
   double grace_s = 30;
   WeightsOption weights;
+  std::int64_t threads = 0, replicas = 1;
+  bool balanced = false;                            // it is a replica
+  std::function<std::vector<std::string>()> given;  // the options of each replica, as words
 };
 
 std::string name_of(const ServedModel& served, const std::string& asked) {
@@ -68,9 +75,24 @@ void serve_until_stopped(HttpServer& server, ServingThread& serving, Seconds gra
 }
 
 ExitCode serve(const ServeCommand& options, Context& context) {
+  if (options.replicas > 1) {
+    raise_open_files();
+    return serve_balanced({.replicas = options.replicas,
+                           .threads = options.threads,
+                           .backend = options.backend,
+                           .run = options.run,
+                           .words = options.given(),
+                           .server = {.bind = {options.listen, options.port},
+                                      .tokens = tokens_in(options.token_file),
+                                      .certificate = options.certificate,
+                                      .key = options.key,
+                                      .limits = {.body = kMostBody}},
+                           .grace = Seconds(options.grace_s)},
+                          context);
+  }
   const std::int64_t drafts = drafts_for(options.speculate, options.backend).value();
   const ServedModel served = find_model(options.run).value();
-  const Machine machine = machine_for(served, options.backend, context.clock).value();
+  const Machine machine = machine_for(served, options.backend, context.clock, options.threads).value();
   const std::vector<std::string> tokens = tokens_in(options.token_file);
   if (served.encodes() && options.cache_tokens > 0) {
     fail(error(ErrorKind::unsupported, "--cache-tokens: a model that encodes its prompt has a cache for each slot")
@@ -117,7 +139,8 @@ ExitCode serve(const ServeCommand& options, Context& context) {
                       std::move(chat),
                       served.ends,
                       std::move(vectors),
-                      engine->generates()};
+                      engine->generates(),
+                      options.balanced ? Balancer::kKeyHeader : ""};
   const MemoryByOwner memory = memory_by_owner(engine->program());
   const Bytes cache = memory[Residence::cache];
   const std::string weights = options.weights.note(engine->program());
@@ -128,7 +151,7 @@ ExitCode serve(const ServeCommand& options, Context& context) {
                                                                 .tokens = tokens,
                                                                 .certificate = options.certificate,
                                                                 .key = options.key,
-                                                                .limits = {.body = kMiB * 4}})
+                                                                .limits = {.body = kMostBody}})
                                                  .value();
   const std::string url =
       fmt::format("{}://{}/v1", options.certificate.empty() ? "http" : "https", to_string(server->address()));
@@ -142,6 +165,8 @@ ExitCode serve(const ServeCommand& options, Context& context) {
                                  api.generates && api.vectors ? "; " : "", made, weights));
   context.out.json(Node::map({{"model", api.model},
                               {"url", url},
+                              {"run", served.name},
+                              {"step", served.step ? Node(*served.step) : Node()},
                               {"dimensions", api.vectors ? Node(api.vectors->size) : Node()},
                               {"slots", options.slots},
                               {"context", api.context},
@@ -205,6 +230,22 @@ void add_serve(Subcommand app, Context& context) {
   command.add_option("--grace", options->grace_s, "seconds that requests have to end after Ctrl-C or TERM")
       .check(at_least(0))
       .capture_default_str();
+  command
+      .add_option("--replicas", options->replicas,
+                  "processes that serve the model, behind one port; each loads it for itself")
+      .check(at_least(1))
+      .capture_default_str();
+  command
+      .add_option(
+          "--threads", options->threads,
+          "threads that compute on cpu, of each replica; 0: the replicas share the cores; one server has those of the "
+          "run, or all")
+      .check(at_least(0))
+      .capture_default_str();
+  command.add_flag("--balanced", options->balanced, "it is a replica behind a balancer").hidden();
+  options->given = [command] {
+    return command.given({"--port", "--listen", "--token-file", "--certificate", "--key", "--replicas", "--threads"});
+  };
   add_device_options(command, options->backend, "cpu, or reference: slow").capture_default_str();
 }
 
