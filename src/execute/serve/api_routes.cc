@@ -31,8 +31,10 @@ std::int64_t unix_seconds(Clock& clock) {
   return std::chrono::duration_cast<std::chrono::seconds>(clock.calendar().time_since_epoch()).count();
 }
 
-// Whose request it is: the token, however "Bearer" is written before it, or the address.
-std::string key_of(const HttpServerRequest& request) {
+// Whose request it is: what the balancer says, or the token, however "Bearer" is written before it, or the address.
+std::string key_of(const HttpServerRequest& request, const std::string& key_header) {
+  const std::string* said = key_header.empty() ? nullptr : request.header(key_header);
+  if (said != nullptr) return *said;
   const std::string* authorization = request.header("authorization");
   return authorization == nullptr ? request.peer : authorization->substr(authorization->find(' ') + 1);
 }
@@ -152,7 +154,7 @@ class Routes {
     if (!asked->seeded) asked->sampling.seed = seeds_();
     const Status begun =
         answer_completion(api_, serving_, std::move(*asked), {prefix + request.id, unix_seconds(clock_), api_.model},
-                          std::move(*form), key_of(request), responder);
+                          std::move(*form), key_of(request, api_.key_header), responder);
     if (!begun.ok()) responder.send(refusal(begun.error()));
   }
 

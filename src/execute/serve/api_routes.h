@@ -39,6 +39,9 @@ struct ServedApi {
   std::vector<std::int32_t> ends = {};        // tokens that end an answer of a chat, beside eos
   std::optional<ServedVectors> vectors = {};  // nothing: requests for embeddings are refused
   bool generates = true;                      // otherwise only vectors are served
+  // The header, in lower case, in which a balancer says whose request it is, so that clients take turns; empty: the token
+  // or the address says it.
+  std::string key_header = {};
 };
 
 // The served model and the thread must outlive the server; answers may outlive both.

@@ -74,14 +74,14 @@ std::optional<HttpFault> read_line(std::string_view line, const HttpHeadLimits& 
   return {};
 }
 
-std::optional<HttpFault> read_field(std::string_view line, HttpRequestHead& head) {
+std::optional<HttpFault> read_field(std::string_view line, HttpHeaders& headers) {
   const std::size_t colon = std::min(line.find(':'), line.size());
   const std::string_view name = line.substr(0, colon);
   if (colon == line.size() || !is_token(name)) return HttpFault{400, "a header is not NAME: VALUE"};
   const std::string_view value = trimmed(line.substr(colon + 1));
   if (!is_value(value) || find_invalid_utf8(value))
     return HttpFault{400, fmt::format("the value of header {} is not text", lower_case(name))};
-  head.headers.emplace_back(lower_case(name), value);
+  headers.emplace_back(lower_case(name), value);
   return {};
 }
 
@@ -122,18 +122,24 @@ std::string_view take_segment(std::string_view& path) {
 
 }  // namespace
 
+std::optional<HttpFault> read_header_fields(std::string_view text, const HttpHeadLimits& limits, HttpHeaders& headers) {
+  std::size_t end = 0;
+  for (; (end = text.find(kEnd)) != 0; text.remove_prefix(end + 2)) {
+    if (headers.size() == limits.headers)
+      return HttpFault{431, fmt::format("there are more than {} headers", limits.headers)};
+    if (std::optional<HttpFault> fault = read_field(text.substr(0, end), headers)) return *std::move(fault);
+  }
+  if (text.size() > 2) return HttpFault{400, "a head ends in its empty line"};
+  return {};
+}
+
 std::variant<HttpRequestHead, HttpFault> parse_request_head(std::string_view text, const HttpHeadLimits& limits) {
   if (!text.ends_with("\r\n\r\n")) return HttpFault{400, "a head ends in an empty line"};
   HttpRequestHead head;
-  std::size_t end = text.find(kEnd);
+  const std::size_t end = text.find(kEnd);
   if (std::optional<HttpFault> fault = read_line(text.substr(0, end), limits, head)) return *std::move(fault);
-  text.remove_prefix(end + 2);
-  for (; (end = text.find(kEnd)) != 0; text.remove_prefix(end + 2)) {
-    if (head.headers.size() == limits.headers)
-      return HttpFault{431, fmt::format("the request has more than {} headers", limits.headers)};
-    if (std::optional<HttpFault> fault = read_field(text.substr(0, end), head)) return *std::move(fault);
-  }
-  if (text.size() > 2) return HttpFault{400, "a head ends in its empty line"};
+  if (std::optional<HttpFault> fault = read_header_fields(text.substr(end + 2), limits, head.headers))
+    return *std::move(fault);
   if (std::optional<HttpFault> fault = read_meaning(head)) return *std::move(fault);
   return head;
 }

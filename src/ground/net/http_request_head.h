@@ -40,6 +40,9 @@ struct HttpRequestHead {
 
 // `text` ends in the empty line. A fault has status 400, 414, 431 or 505.
 std::variant<HttpRequestHead, HttpFault> parse_request_head(std::string_view text, const HttpHeadLimits& limits);
+// The header fields of a head, names in lower case; `text` is what follows its first line, and ends in the empty line. A
+// fault has status 400 or 431.
+std::optional<HttpFault> read_header_fields(std::string_view text, const HttpHeadLimits& limits, HttpHeaders& headers);
 // The fault of a head that exceeds `limits.head` bytes, of which these are the first.
 HttpFault head_too_large(std::string_view begin, const HttpHeadLimits& limits);
 

@@ -1,23 +1,18 @@
 #include "ground/net/http_server.h"
 
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
-#include <event2/event.h>
-#include <event2/listener.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <condition_variable>
-#include <csignal>
 #include <ctime>
 #include <list>
-#include <new>
 #include <random>
 #include <thread>
 #include <unordered_map>
 
+#include "ground/net/event_loop.h"
 #include "ground/net/http_exchange.h"
 #include "ground/net/http_gate.h"
 #include "ground/net/http_tls.h"
@@ -43,11 +38,6 @@ bool is_request_id(std::string_view text) {
   });
 }
 
-timeval timeval_of(Seconds duration) {
-  const auto micros = static_cast<std::int64_t>(std::max(duration.count(), 0.0) * 1e6);
-  return {static_cast<time_t>(micros / 1'000'000), static_cast<suseconds_t>(micros % 1'000'000)};
-}
-
 std::size_t size_of(Bytes bytes) { return static_cast<std::size_t>(bytes.count()); }
 
 std::string numeric_address(const sockaddr* address, int size) {
@@ -65,26 +55,6 @@ void set_options(int fd) {
   set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
-
-// Throws what libevent has no memory for.
-template <typename T>
-T* made(T* pointer) {
-  if (pointer == nullptr) throw std::bad_alloc();
-  return pointer;
-}
-
-void free_link(bufferevent* link) { bufferevent_free(link); }
-template <auto free_it>
-struct Frees {
-  template <typename T>
-  void operator()(T* held) const {
-    free_it(held);
-  }
-};
-using HeldBase = std::unique_ptr<event_base, Frees<event_base_free>>;
-using HeldEvent = std::unique_ptr<event, Frees<event_free>>;
-using HeldLink = std::unique_ptr<bufferevent, Frees<free_link>>;
-using HeldListener = std::unique_ptr<evconnlistener, Frees<evconnlistener_free>>;
 
 }  // namespace
 
@@ -164,10 +134,7 @@ struct HttpServer::Loop {
 
   Status begin(int listening);
   void run() {
-    sigset_t pipe;  // libevent writes with writev()
-    ::sigemptyset(&pipe);
-    ::sigaddset(&pipe, SIGPIPE);
-    ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+    block_sigpipe();
     while (!stopping) {
       event_base_loop(base.get(), EVLOOP_ONCE);
       closed.clear();
@@ -319,10 +286,6 @@ struct HttpServer::Loop {
     if (const HttpFault* fault = std::get_if<HttpFault>(&parsed)) return refuse(c, *fault, {}, true);
     c.head = std::get<HttpRequestHead>(std::move(parsed));
     look_at_head(c);
-  }
-  static std::string_view front_of(evbuffer* buffer, std::size_t size) {
-    const unsigned char* const bytes = evbuffer_pullup(buffer, static_cast<ev_ssize_t>(size));
-    return {reinterpret_cast<const char*>(made(bytes)), size};
   }
   void look_at_head(Connection& c) {
     HttpRequestHead& head = c.head;
@@ -537,14 +500,8 @@ struct HttpServer::Loop {
 };
 
 Status HttpServer::Loop::begin(int listening) {
-  static const bool quiet = (event_set_log_callback([](int, const char*) {}), true);
-  (void)quiet;
-  event_config* const config = made(event_config_new());
-  event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV);
-  base.reset(event_base_new_with_config(config));
-  event_config_free(config);
   Fd owned(listening);
-  if (base == nullptr) return error(ErrorKind::io, "libevent finds no way to wait for sockets");
+  base = TRY(make_event_base());
   listener.reset(made(
       evconnlistener_new(base.get(), &on_accept, this, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, owned.get())));
   owned.release();

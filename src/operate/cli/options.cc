@@ -83,6 +83,16 @@ Option Subcommand::add_flag(const std::string& name, std::int64_t& value, const 
 }
 Option Subcommand::option(const std::string& name) const { return Option(app_->get_option(name)); }
 
+std::vector<std::string> Subcommand::given(const std::vector<std::string>& except) const {
+  std::vector<std::string> words;
+  for (const CLI::Option* option : app_->get_options()) {
+    const std::string name = option->get_name();
+    if (!name.starts_with('-') || std::ranges::find(except, name) != except.end()) continue;
+    for (const std::string& value : option->results()) words.push_back(name + "=" + value);
+  }
+  return words;
+}
+
 void Subcommand::hidden() const { app_->group(""); }
 
 void Subcommand::otherwise(const std::function<void()>& run) const {

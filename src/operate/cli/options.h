@@ -62,6 +62,9 @@ class Subcommand {
   Option add_flag(const std::string& name, bool& value, const std::string& help) const;
   Option add_flag(const std::string& name, std::int64_t& value, const std::string& help) const;  // "--prove{3}": 3
   Option option(const std::string& name) const;                                                  // REQUIRES: it exists
+  // The options that were given, as words for another process ("--port=8000"), but for these; without positional
+  // arguments and hidden options.
+  std::vector<std::string> given(const std::vector<std::string>& except) const;
 
   void hidden() const;                                     // not in the help text
   void otherwise(const std::function<void()>& run) const;  // for a group: the action if no command is named

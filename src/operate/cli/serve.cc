@@ -6,18 +6,22 @@
 
 #include "describe/program/program.h"
 #include "execute/serve/api_routes.h"
+#include "execute/serve/balance/balancer.h"
 #include "ground/base/counted.h"
 #include "ground/base/text_file.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
 #include "operate/cli/model_argument.h"
+#include "operate/cli/serve_balanced.h"
 #include "operate/cli/speculate_option.h"
 #include "operate/cli/weights_option.h"
 #include "operate/run/checkpoint_follower.h"
 
 namespace systole::cli {
 namespace {
+
+constexpr Bytes kMostBody = kMiB * 4;  // of a request
 
 struct ServeCommand {
   std::string run, name, backend = "cpu", listen = "127.0.0.1", token_file, certificate, key, chat_template, pooling;
@@ -27,6 +31,9 @@ struct ServeCommand {
   std::int64_t slots = 4, context = 0, cache_tokens = 0, waiting = 64;
   double grace_s = 30, follow_every_s = 5;
   WeightsOption weights;
+  std::int64_t threads = 0, replicas = 1;
+  bool balanced = false;                            // it is a replica
+  std::function<std::vector<std::string>()> given;  // the options of each replica, as words
 };
 
 // One token a line; blank lines and lines that begin with # are skipped.
@@ -99,10 +106,25 @@ void serve_until_stopped(HttpServer& server, ServingThread& serving, std::unique
 }
 
 ExitCode serve(const ServeCommand& options, Context& context) {
+  if (options.replicas > 1) {
+    raise_open_files();
+    return serve_balanced({.replicas = options.replicas,
+                           .threads = options.threads,
+                           .backend = options.backend,
+                           .run = options.run,
+                           .words = options.given(),
+                           .server = {.bind = {options.listen, options.port},
+                                      .tokens = tokens_in(options.token_file),
+                                      .certificate = options.certificate,
+                                      .key = options.key,
+                                      .limits = {.body = kMostBody}},
+                           .grace = Seconds(options.grace_s)},
+                          context);
+  }
   const std::int64_t drafts = drafts_for(options.speculate, options.backend).value();
   const Seconds began = context.clock.now();
   const ServedModel served = model_to_serve(options, context);
-  const Machine machine = machine_for(served, options.backend, context.clock).value();
+  const Machine machine = machine_for(served, options.backend, context.clock, options.threads).value();
   const std::vector<std::string> tokens = tokens_in(options.token_file);
   if (served.encodes() && options.cache_tokens > 0) {
     fail(error(ErrorKind::unsupported, "--cache-tokens: a model that encodes its prompt has a cache for each slot")
@@ -138,8 +160,9 @@ ExitCode serve(const ServeCommand& options, Context& context) {
     context.out.warning("its chat template cannot be used: " + own.error().message,
                         "give another with --chat-template; without, requests for chat are refused");
   }
-  const ServedApi api =
+  ServedApi api =
       served_api(served, *engine, options.name.empty() ? served.last_name() : options.name, std::move(chat), pooling);
+  if (options.balanced) api.key_header = Balancer::kKeyHeader;
   const MemoryByOwner memory = memory_by_owner(engine->program());
   const Bytes cache = memory[Residence::cache];
   const std::string weights_note = weights.note(engine->program());
@@ -151,7 +174,7 @@ ExitCode serve(const ServeCommand& options, Context& context) {
                                                                 .tokens = tokens,
                                                                 .certificate = options.certificate,
                                                                 .key = options.key,
-                                                                .limits = {.body = kMiB * 4}})
+                                                                .limits = {.body = kMostBody}})
                                                  .value();
   const std::string url =
       fmt::format("{}://{}/v1", options.certificate.empty() ? "http" : "https", to_string(server->address()));
@@ -168,6 +191,7 @@ ExitCode serve(const ServeCommand& options, Context& context) {
                               {"url", url},
                               {"device", device},
                               {"load_s", loaded.count()},
+                              {"run", served.name},
                               {"step", served.step ? Node(*served.step) : Node()},
                               {"dimensions", api.vectors ? Node(api.vectors->size) : Node()},
                               {"slots", options.slots},
@@ -240,6 +264,22 @@ void add_serve(Subcommand app, Context& context) {
   command.add_option("--grace", options->grace_s, "seconds that requests have to end after Ctrl-C or TERM")
       .check(at_least(0))
       .capture_default_str();
+  command
+      .add_option("--replicas", options->replicas,
+                  "processes that serve the model, behind one port; each loads it for itself")
+      .check(at_least(1))
+      .capture_default_str();
+  command
+      .add_option(
+          "--threads", options->threads,
+          "threads that compute on cpu, of each replica; 0: the replicas share the cores; one server has those of the "
+          "run, or all")
+      .check(at_least(0))
+      .capture_default_str();
+  command.add_flag("--balanced", options->balanced, "it is a replica behind a balancer").hidden();
+  options->given = [command] {
+    return command.given({"--port", "--listen", "--token-file", "--certificate", "--key", "--replicas", "--threads"});
+  };
   add_device_options(command, options->backend, "cpu, or reference: slow").capture_default_str();
 }
 

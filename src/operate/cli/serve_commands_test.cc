@@ -4,27 +4,12 @@
 
 #include <thread>
 
-#include "operate/cli/testing/serve_process.h"
+#include "operate/cli/testing/serve_command.h"
 
 namespace systole::cli {
 namespace {
 
 Node logprobs_at(const Node& node) { return *node.find("choices")->items()[0].find("logprobs"); }
-
-class ServeCommand : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    systole_ = std::make_unique<SystoleRunner>();
-    write_served_workload(*systole_);
-    const Captured made = systole_->run({"run", "job.yaml", "--backend", "reference"});
-    ASSERT_EQ(made.exit.code, 0) << made.err;
-  }
-  static void TearDownTestSuite() { systole_.reset(); }
-
-  // Serving as the last test left it would hide a server that does not end, so every test has its own.
-  static std::unique_ptr<SystoleRunner> systole_;
-};
-std::unique_ptr<SystoleRunner> ServeCommand::systole_;
 
 TEST_F(ServeCommand, weights_in_int8_answer_as_generate_does_in_less_memory) {
   const auto generate = [](const char* weights) {

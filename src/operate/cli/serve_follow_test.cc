@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "operate/cli/testing/serve_process.h"
+#include "operate/cli/testing/serve_command.h"
 
 namespace systole::cli {
 namespace {

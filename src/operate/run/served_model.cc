@@ -329,9 +329,13 @@ Result<std::int64_t> drafts_for(const std::string& asked, const std::string& bac
       .hinted("leave it out, or compute with --backend cpu");
 }
 
-Result<Machine> machine_for(const ServedModel& model, const std::string& backend, Clock& clock) {
+Result<Machine> machine_for(const ServedModel& model, const std::string& backend, Clock& clock, std::int64_t threads) {
   ResourcesSpec resources = model.resources;  // training may have used more cores than this machine has
   if (resources.threads) resources.threads = std::min<std::int64_t>(*resources.threads, allowed_cores());
+  if (threads > 0) {
+    TRY(check_threads(threads, "--threads"));
+    resources.threads = threads;
+  }
   return open_machine(backend, resources, clock, serving_use(backend));
 }
 

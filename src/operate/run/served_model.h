@@ -98,7 +98,9 @@ MachineUse serving_use(const std::string& backend);
 // that guesses could change it.
 Result<std::int64_t> drafts_for(const std::string& asked, const std::string& backend);
 
-// The machine to serve on, with no more threads than cores. Errors: as open_machine.
-Result<Machine> machine_for(const ServedModel& model, const std::string& backend, Clock& clock);
+// The machine to serve on, with so many threads on cpu; 0: as the model was trained with, and no more than cores. Errors:
+// as open_machine and check_threads (of --threads).
+Result<Machine> machine_for(const ServedModel& model, const std::string& backend, Clock& clock,
+                            std::int64_t threads = 0);
 
 }  // namespace systole

@@ -1,9 +1,10 @@
 #pragma once
-// For tests: a tiny workload whose run can be served, and a server of it as a process.
+// For tests of `systole serve`: a trained run, and servers of it.
 
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -71,6 +72,13 @@ class Server {
   HttpReply complete(const std::string& more) {
     return send("POST", "/v1/completions", R"({"model": "tiny-1", "prompt": "word", "temperature": 0)" + more + "}");
   }
+  // Completes on a connection of its own, for another thread.
+  std::function<HttpReply(const std::string& body)> another_client() const {
+    return [url = url_, client = std::shared_ptr<HttpClient>(HttpClient::open({}).value())](const std::string& body) {
+      return client->send({.method = "POST", .url = url + "/v1/completions", .body = body, .timeout = Seconds(120.0)})
+          .value();
+    };
+  }
   std::string metric(const std::string& name) {
     const std::string text = send("GET", "/metrics").body;
     const std::size_t begin = text.find("\n" + name + "{"), end = text.find('\n', begin + 1);
@@ -83,6 +91,12 @@ class Server {
     return process_->wait();
   }
   const std::string& url() const { return url_; }
+  pid_t pid() const { return process_->pid(); }
+  // Without its time to end.
+  void kill() {
+    signal(SIGKILL);
+    process_->wait();
+  }
   std::string err() const { return text_of(runner_.folder() / "serve.err"); }
 
  private:
@@ -94,5 +108,19 @@ class Server {
 
 inline Node json_of(const HttpReply& reply) { return parse_json(reply.body, "reply").value(); }
 inline std::string text_at(const Node& node) { return node.find("choices")->items()[0].find("text")->text(); }
+
+class ServeCommand : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    systole_ = std::make_unique<SystoleRunner>();
+    write_served_workload(*systole_);
+    const Captured made = systole_->run({"run", "job.yaml", "--backend", "reference"});
+    ASSERT_EQ(made.exit.code, 0) << made.err;
+  }
+  static void TearDownTestSuite() { systole_.reset(); }
+
+  // Serving as the last test left it would hide a server that does not end, so every test has its own.
+  static inline std::unique_ptr<SystoleRunner> systole_;
+};
 
 }  // namespace systole::cli

@@ -1,0 +1,198 @@
+#include "execute/serve/balance/balancer.h"
+
+#include "execute/serve/balance/forwarded_request.h"
+#include "execute/serve/balance/labelled_metrics.h"
+#include "ground/base/document.h"
+
+namespace systole {
+namespace {
+
+using State = Balancer::State;
+
+constexpr Seconds kAnswersWithin(5.0);                      // questions of the balancer's own
+constexpr std::size_t kMostMetrics = std::size_t{4} << 20;  // bytes of one replica
+
+HttpUpstreamRequest question(const State::Replica& replica, const char* target) {
+  return {.to = *replica.address,
+          .target = target,
+          .headers = {{"Authorization", "Bearer " + replica.token}},
+          .timeout = kAnswersWithin};
+}
+
+class HealthQuestion : public HttpReplySink {
+ public:
+  HealthQuestion(std::shared_ptr<State> state, int replica, std::uint64_t begun)
+      : state_(std::move(state)), replica_(replica), begun_(begun) {}
+  void begin(const HttpReplyHead& head) override { status_ = head.status; }
+  Status take(std::string) override { return {}; }
+  void end(const Status& how) override {
+    const std::lock_guard lock(state_->mutex);
+    State::Replica& asked = state_->replicas[static_cast<std::size_t>(replica_)];
+    if (asked.begun != begun_ || !asked.address) return;
+    asked.is_asked = false;
+    asked.unanswered = how.ok() ? 0 : asked.unanswered + 1;
+    state_->choice.set_ready(replica_, how.ok() && status_ == 200);
+  }
+
+ private:
+  const std::shared_ptr<State> state_;
+  const int replica_;
+  const std::uint64_t begun_;
+  int status_ = 0;
+};
+
+std::string own_metrics(State& state) {
+  const std::lock_guard lock(state.mutex);
+  std::string text;
+  const auto metric = [&](const char* name, const char* type, const char* help, std::int64_t value) {
+    text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
+  };
+  metric("systole:replicas_ready", "gauge", "Replicas that take requests.", state.choice.ready());
+  metric("systole:balancer_requests_total", "counter", "Requests that were passed on.", state.counts.requests);
+  metric("systole:balancer_retries_total", "counter", "Requests that went to another replica after one had failed.",
+         state.counts.retries);
+  metric("systole:balancer_failed_total", "counter", "Requests that no replica answered to their end.",
+         state.counts.failed);
+  text +=
+      "# HELP systole:outstanding_tokens Tokens of requests under way, as estimated from their bytes.\n"
+      "# TYPE systole:outstanding_tokens gauge\n";
+  for (std::size_t i = 0; i < state.replicas.size(); ++i)
+    text +=
+        fmt::format("systole:outstanding_tokens{{replica=\"{}\"}} {}\n", i, state.choice.tokens(static_cast<int>(i)));
+  return text;
+}
+
+// The metrics of all replicas; the last one that ends answers. Of the loop's thread, but for the constructor.
+class GatheredMetrics {
+ public:
+  std::vector<std::pair<int, std::string>> texts;  // by replica
+
+  GatheredMetrics(std::shared_ptr<State> state, HttpResponder responder)
+      : state_(std::move(state)), responder_(std::move(responder)) {}
+  GatheredMetrics(const GatheredMetrics&) = delete;
+  ~GatheredMetrics() {
+    responder_.send(
+        {.type = "text/plain; version=0.0.4; charset=utf-8", .body = labelled_metrics(texts) + own_metrics(*state_)});
+  }
+
+ private:
+  const std::shared_ptr<State> state_;
+  HttpResponder responder_;
+};
+
+class MetricsQuestion : public HttpReplySink {
+ public:
+  MetricsQuestion(std::shared_ptr<GatheredMetrics> all, std::size_t index) : all_(std::move(all)), index_(index) {}
+  void begin(const HttpReplyHead& head) override { status_ = head.status; }
+  Status take(std::string piece) override {
+    text_ += piece;
+    if (text_.size() > kMostMetrics) return error(ErrorKind::io, "its metrics are too long");
+    return {};
+  }
+  void end(const Status& how) override {
+    if (how.ok() && status_ == 200) all_->texts[index_].second = std::move(text_);
+  }
+
+ private:
+  const std::shared_ptr<GatheredMetrics> all_;
+  const std::size_t index_;
+  int status_ = 0;
+  std::string text_;
+};
+
+void answer_metrics(const std::shared_ptr<State>& state, HttpResponder responder) {
+  const auto all = std::make_shared<GatheredMetrics>(state, std::move(responder));
+  std::vector<HttpUpstreamRequest> questions;
+  {
+    const std::lock_guard lock(state->mutex);
+    for (std::size_t i = 0; i < state->replicas.size(); ++i) {
+      if (!state->replicas[i].address) continue;
+      all->texts.emplace_back(static_cast<int>(i), "");
+      questions.push_back(question(state->replicas[i], "/metrics"));
+    }
+  }
+  for (std::size_t i = 0; i < questions.size(); ++i)
+    state->upstreams.send(std::move(questions[i]), std::make_shared<MetricsQuestion>(all, i));
+}
+
+HttpResponse health(State& state) {
+  const std::lock_guard lock(state.mutex);
+  const int ready = state.choice.ready();
+  return {.status = ready > 0 ? 200 : 503,
+          .body = to_json(Node::map({{"status", ready > 0 ? "ready" : "no replica is ready"},
+                                     {"replicas", state.replicas.size()},
+                                     {"ready", ready}}))};
+}
+
+}  // namespace
+
+Balancer::Balancer(int replicas, HttpUpstreams& upstreams)
+    : state_(new State{.upstreams = upstreams,
+                       .choice = ReplicaChoice(replicas),
+                       .replicas = std::vector<State::Replica>(static_cast<std::size_t>(replicas))}) {}
+
+std::vector<HttpRoute> Balancer::routes() const {
+  const auto passes = [this](const char* method, const char* pattern) {
+    return HttpRoute{method, pattern, [state = state_](HttpServerRequest request, HttpResponder responder) {
+                       forward_request(state, std::move(request), std::move(responder));
+                     }};
+  };
+  using Request = const HttpServerRequest&;
+  return {
+      passes("POST", "/v1/{route*}"),
+      passes("GET", "/v1/{route*}"),
+      passes("POST", "/tokenize"),
+      passes("POST", "/detokenize"),
+      {"GET", "/health/live",
+       [](Request, HttpResponder responder) {
+         responder.send({.body = to_json(Node::map({{"status", "live"}}))});
+       },
+       false},
+      {"GET", "/health/ready", [state = state_](Request, HttpResponder responder) { responder.send(health(*state)); },
+       false},
+      {"GET", "/metrics",
+       [state = state_](Request, HttpResponder responder) { answer_metrics(state, std::move(responder)); }},
+  };
+}
+
+void Balancer::begin(int replica, const NetAddress& address, const std::string& token) {
+  const std::lock_guard lock(state_->mutex);
+  State::Replica& begun = state_->replicas[static_cast<std::size_t>(replica)];
+  begun = {address, token, begun.begun + 1};
+  state_->choice.forget(replica);
+  state_->choice.set_ready(replica, true);
+}
+
+void Balancer::retire(int replica) {
+  const std::lock_guard lock(state_->mutex);
+  state_->replicas[static_cast<std::size_t>(replica)].address.reset();
+  state_->choice.set_ready(replica, false);
+}
+
+void Balancer::check_health() {
+  const std::lock_guard lock(state_->mutex);
+  for (std::size_t i = 0; i < state_->replicas.size(); ++i) {
+    State::Replica& replica = state_->replicas[i];
+    if (!replica.address || std::exchange(replica.is_asked, true)) continue;
+    state_->upstreams.send(question(replica, "/health/ready"),
+                           std::make_shared<HealthQuestion>(state_, static_cast<int>(i), replica.begun));
+  }
+}
+
+int Balancer::unanswered(int replica) const {
+  const std::lock_guard lock(state_->mutex);
+  const State::Replica& asked = state_->replicas[static_cast<std::size_t>(replica)];
+  return asked.address ? asked.unanswered : 0;
+}
+
+int Balancer::ready() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->choice.ready();
+}
+
+BalancerCounts Balancer::counts() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->counts;
+}
+
+}  // namespace systole

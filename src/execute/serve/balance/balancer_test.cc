@@ -1,0 +1,219 @@
+// A balancer before servers that answer what the test says.
+#include "execute/serve/balance/balancer.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "ground/base/document.h"
+#include "ground/net/http_client.h"
+#include "ground/net/testing/fake_upstream.h"
+#include "ground/net/testing/http_wire.h"
+
+namespace systole {
+namespace {
+
+using Reply = FakeUpstream::Reply;
+using Answer = std::function<Reply(const std::string& request)>;
+
+constexpr const char* kAsked = R"({"model": "m", "prompt": "All", "max_tokens": 8})";
+
+class BalancerTest : public testing::Test {
+ protected:
+  // One replica for each.
+  void start(std::vector<Answer> answers) {
+    for (Answer& answer : answers) replicas_.push_back(std::make_unique<FakeUpstream>(std::move(answer)));
+    balancer_ = std::make_unique<Balancer>(static_cast<int>(replicas_.size()), *upstreams_);
+    server_ = HttpServer::start({.routes = balancer_->routes(), .tokens = {"ours"}}).value();
+    for (std::size_t i = 0; i < replicas_.size(); ++i)
+      balancer_->begin(static_cast<int>(i), replicas_[i]->address(), "theirs");
+  }
+  HttpReply send(const std::string& method, const std::string& path, const std::string& body = "") {
+    HttpRequest request{.method = method, .url = "http://" + to_string(server_->address()) + path};
+    request.headers = {{"Authorization", "Bearer ours"}, {"Content-Type", "application/json"}};
+    request.body = body;
+    return client_->send(request).value();
+  }
+  HttpReply complete() { return send("POST", "/v1/completions", kAsked); }
+  HttpWire streaming() const {
+    HttpWire wire(server_->address());
+    wire.say(
+        fmt::format("POST /v1/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ours\r\nContent-Length: {}\r\n"
+                    "\r\n{}",
+                    std::string_view(kAsked).size(), kAsked));
+    return wire;
+  }
+  static bool comes_true(const std::function<bool()>& holds) {
+    for (int i = 0; i < 10'000 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return holds();
+  }
+
+  std::vector<std::unique_ptr<FakeUpstream>> replicas_;
+  const std::unique_ptr<HttpUpstreams> upstreams_ = HttpUpstreams::start().value();
+  std::unique_ptr<Balancer> balancer_;
+  std::unique_ptr<HttpServer> server_;
+  const std::unique_ptr<HttpClient> client_ = HttpClient::open({}).value();
+};
+
+Answer says(int status, const std::string& body, const std::string& headers = "") {
+  return [=](const std::string&) { return Reply{FakeUpstream::whole(status, body, headers)}; };
+}
+Answer writes(const std::string& text) {
+  return [=](const std::string&) { return Reply{text}; };
+}
+
+TEST_F(BalancerTest, passes_a_request_on_and_its_answer_back) {
+  std::string asked;
+  start({[&](const std::string& request) {
+    asked = request;
+    return Reply{FakeUpstream::whole(404, R"({"no": 1})", "X-A: b\r\nServer: other\r\n")};
+  }});
+  const HttpReply reply = send("POST", "/v1/completions?x=1", kAsked);
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_EQ(reply.body, R"({"no": 1})");
+  ASSERT_NE(reply.header("x-a"), nullptr);
+  EXPECT_EQ(*reply.header("x-a"), "b");
+  EXPECT_EQ(*reply.header("server"), "systole");
+  EXPECT_TRUE(asked.starts_with("POST /v1/completions?x=1 HTTP/1.1\r\n")) << asked;
+  EXPECT_TRUE(asked.ends_with(kAsked)) << asked;
+  EXPECT_NE(asked.find("Authorization: Bearer theirs\r\n"), asked.npos) << asked;
+  EXPECT_EQ(asked.find("ours"), asked.npos) << "the client's token stays here: " << asked;
+  EXPECT_NE(asked.find("x-systole-key: "), asked.npos) << asked;
+  EXPECT_EQ(send("GET", "/nothing").status, 404);
+  EXPECT_EQ(replicas_[0]->requests(), 1);
+  EXPECT_EQ(client_->send({.url = "http://" + to_string(server_->address()) + "/v1/models"}).value().status, 401);
+}
+
+TEST_F(BalancerTest, equal_prompts_stay_and_others_take_turns) {
+  start({says(200, "{}"), says(200, "{}")});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(complete().status, 200);
+  EXPECT_EQ(replicas_[0]->requests() * replicas_[1]->requests(), 0) << "one has its beginning in its cache";
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(send("POST", "/v1/completions", fmt::format(R"({{"prompt": "{}"}})", i)).status, 200);
+  EXPECT_GT(replicas_[0]->requests() * replicas_[1]->requests(), 0);
+}
+
+TEST_F(BalancerTest, a_stream_passes_as_it_comes_and_ends_with_its_client) {
+  start({[](const std::string& request) {
+    if (request.starts_with("GET /metrics ")) return Reply{FakeUpstream::whole(200, "")};
+    return Reply{FakeUpstream::kEvents + FakeUpstream::chunk("data: 1\n\n") + FakeUpstream::chunk("data: 2"), true};
+  }});
+  HttpWire wire = streaming();
+  const std::string head = wire.until("\r\n\r\n");
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 200")) << head;
+  EXPECT_NE(head.find("text/event-stream"), head.npos) << head;
+  EXPECT_EQ(wire.chunk(), "data: 1\n\n");
+  wire.hang_up();
+  EXPECT_TRUE(replicas_[0]->is_left());
+  EXPECT_TRUE(comes_true([&] {
+    return send("GET", "/metrics").body.find("systole:outstanding_tokens{replica=\"0\"} 0\n") != std::string::npos;
+  })) << "its tokens count no more";
+}
+
+TEST_F(BalancerTest, a_request_that_no_byte_answered_goes_to_another_replica_once) {
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
+  for (const std::string& wrong :
+       {std::string(), std::string("garbage\r\n\r\n"), std::string("HTTP/1.1 200 OK\r\nConte"),
+        head + "Content-Length: 10\r\n\r\n{\"a\"", head + "\r\n{}", head + "Content-Length: 9999999999999\r\n\r\n{}",
+        head + std::string(100'000, 'x')}) {
+    replicas_.clear();
+    start({writes(wrong), says(200, "{}"), writes(wrong)});
+    EXPECT_EQ(complete().status, 200) << wrong.substr(0, 90);
+    EXPECT_EQ(balancer_->counts().retries, 1);
+    EXPECT_EQ(replicas_[0]->requests(), 1);
+    EXPECT_EQ(replicas_[2]->requests(), 0);
+    EXPECT_EQ(balancer_->ready(), 2) << "until it says that it is ready";
+    server_.reset();
+  }
+  replicas_.clear();
+  start({writes(""), writes(""), says(200, "{}")});
+  const HttpReply reply = complete();
+  EXPECT_EQ(reply.status, 503) << reply.body;
+  EXPECT_NE(reply.body.find("the replica that computed this answer failed"), std::string::npos) << reply.body;
+  EXPECT_NE(reply.header("retry-after"), nullptr);
+  EXPECT_EQ(replicas_[2]->requests(), 0) << "a request that ends replicas must not end them all";
+  EXPECT_EQ(balancer_->counts().failed, 1);
+}
+
+TEST_F(BalancerTest, a_stream_that_is_cut_ends_with_an_error_after_its_last_whole_event) {
+  start({writes(FakeUpstream::kEvents + FakeUpstream::chunk("data: 1\n\ndata: {\"ha")), says(200, "{}")});
+  HttpWire wire = streaming();
+  const std::string answer = wire.answer();
+  const std::string events = answer.substr(answer.find("\r\n\r\n") + 4);
+  ASSERT_TRUE(events.starts_with("data: 1\n\ndata: {\"error\"")) << events;
+  ASSERT_TRUE(events.ends_with("}\n\n")) << events;
+  const Node error = parse_json(events.substr(15, events.size() - 17), "event").value();
+  EXPECT_NE(error.find("error")->text_at("message").find("the replica"), std::string::npos) << events;
+  EXPECT_EQ(replicas_[1]->requests(), 0) << "its first token is with the client";
+}
+
+TEST_F(BalancerTest, who_has_no_place_is_passed_over) {
+  start({says(429, R"({"full": 0})", "Retry-After: 7\r\n"), says(200, "{}")});
+  EXPECT_EQ(complete().status, 200);
+  EXPECT_EQ(replicas_[0]->requests() + replicas_[1]->requests(), 2);
+  EXPECT_EQ(balancer_->counts().retries, 0);
+  server_.reset();
+  replicas_.clear();
+  start({says(429, R"({"full": 0})", "Retry-After: 7\r\n"), says(429, R"({"full": 1})", "Retry-After: 7\r\n")});
+  const HttpReply full = complete();
+  EXPECT_EQ(full.status, 429);
+  EXPECT_TRUE(full.body.starts_with(R"({"full")")) << full.body;
+  ASSERT_NE(full.header("retry-after"), nullptr);
+  EXPECT_EQ(*full.header("retry-after"), "7");
+}
+
+TEST_F(BalancerTest, health_is_that_of_any_replica) {
+  std::atomic<bool> healthy = true;
+  start({[&](const std::string& request) {
+    const bool is_health = request.starts_with("GET /health/ready ");
+    return Reply{FakeUpstream::whole(is_health && !healthy ? 503 : 200, "{}")};
+  }});
+  EXPECT_EQ(send("GET", "/health/ready").status, 200);
+  EXPECT_EQ(send("GET", "/health/live").status, 200);
+  healthy = false;
+  balancer_->check_health();
+  EXPECT_TRUE(comes_true([&] { return balancer_->ready() == 0; }));
+  EXPECT_EQ(send("GET", "/health/ready").status, 503);
+  const HttpReply reply = complete();
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_NE(reply.body.find("no replica is ready"), std::string::npos) << reply.body;
+  healthy = true;
+  balancer_->check_health();
+  EXPECT_TRUE(comes_true([&] { return balancer_->ready() == 1; }));
+  EXPECT_EQ(complete().status, 200);
+  balancer_->retire(0);
+  EXPECT_EQ(complete().status, 503);
+  balancer_->begin(0, replicas_[0]->address(), "theirs");
+  EXPECT_EQ(complete().status, 200);
+}
+
+TEST_F(BalancerTest, questions_without_an_answer_are_counted) {
+  std::atomic<bool> answers = false;
+  start({[&](const std::string&) { return Reply{answers ? FakeUpstream::whole(503, "{}") : std::string()}; }});
+  for (int asked = 1; asked <= 3; ++asked) {
+    balancer_->check_health();
+    EXPECT_TRUE(comes_true([&] { return balancer_->unanswered(0) == asked; }));
+  }
+  EXPECT_EQ(balancer_->ready(), 0);
+  answers = true;
+  balancer_->check_health();
+  EXPECT_TRUE(comes_true([&] { return balancer_->unanswered(0) == 0; })) << "503 is an answer";
+  EXPECT_EQ(balancer_->ready(), 0);
+  answers = false;
+  balancer_->check_health();
+  EXPECT_TRUE(comes_true([&] { return balancer_->unanswered(0) == 1; }));
+  balancer_->retire(0);
+  EXPECT_EQ(balancer_->unanswered(0), 0);
+}
+
+TEST_F(BalancerTest, metrics_are_those_of_all_that_answer) {
+  start({says(200, "# TYPE a gauge\na{m=\"x\"} 1\n"), writes("garbage"), says(200, "a{m=\"x\"} 3\n")});
+  const std::string text = send("GET", "/metrics").body;
+  EXPECT_TRUE(text.starts_with("# TYPE a gauge\na{m=\"x\",replica=\"0\"} 1\na{m=\"x\",replica=\"2\"} 3\n")) << text;
+  EXPECT_NE(text.find("\nsystole:replicas_ready 3\n"), text.npos) << text;
+}
+
+}  // namespace
+}  // namespace systole

@@ -1,0 +1,19 @@
+#pragma once
+// `systole serve --replicas N`: the balancer in front of N processes (operate/run/serve_replicas.h).
+
+#include "ground/net/http_server.h"
+#include "operate/cli/command.h"
+
+namespace systole::cli {
+
+struct BalancedServe {
+  std::int64_t replicas = 2, threads = 0;
+  std::string backend, run;
+  std::vector<std::string> words;  // options of each replica
+  HttpServerOptions server;
+  Seconds grace{30.0};
+};
+
+ExitCode serve_balanced(const BalancedServe& options, Context& context);
+
+}  // namespace systole::cli

@@ -1,0 +1,161 @@
+// `systole serve --replicas`: processes behind one port, and what happens when they end.
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "ground/base/number_from.h"
+#include "operate/cli/testing/serve_command.h"
+
+namespace systole::cli {
+namespace {
+
+// "S 12": state and parent of a process, of /proc/PID/stat; empty: there is none.
+std::string state_and_parent(pid_t pid) {
+  const std::string stat = text_of(fmt::format("/proc/{}/stat", pid));
+  const std::size_t begin = stat.rfind(") ");
+  if (begin == stat.npos) return {};
+  return stat.substr(begin + 2, stat.find(' ', begin + 4) - begin - 2);
+}
+
+bool is_living(const std::string& state) { return !state.empty() && state[0] != 'Z' && state[0] != 'X'; }
+bool is_alive(pid_t pid) { return is_living(state_and_parent(pid)); }
+
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::optional<pid_t> pid = number_from<pid_t>(entry.path().filename().string());
+    const std::string state = pid ? state_and_parent(*pid) : std::string();
+    if (is_living(state) && state.substr(2) == std::to_string(parent)) children.push_back(*pid);
+  }
+  return children;
+}
+
+bool comes_true(const std::function<bool()>& holds) {
+  for (int i = 0; i < 3000 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  return holds();
+}
+
+// A number of the balancer's own metrics, which have no label, or of one replica.
+std::string own_metric(Server& server, const std::string& name) {
+  const std::string text = server.send("GET", "/metrics").body;
+  const std::size_t begin = text.find("\n" + name + " "), space = begin + name.size() + 1;
+  return begin == text.npos ? "absent" : text.substr(space + 1, text.find('\n', space) - space - 1);
+}
+
+bool has_ready(Server& server, int replicas) {
+  return comes_true([&] { return own_metric(server, "systole:replicas_ready") == std::to_string(replicas); });
+}
+
+std::string prompt(int number, const std::string& more) {
+  return fmt::format(R"({{"model": "tiny-1", "prompt": "word {}", "temperature": 0{}}})", number, more);
+}
+
+class ServeReplicas : public ServeCommand {};
+
+TEST_F(ServeReplicas, answers_are_those_of_one_server) {
+  const std::string more = R"(, "max_tokens": 12)", stream = more + R"(, "stream": true)";
+  const auto complete = [](Server& server, const std::string& body) {
+    const HttpReply reply = server.send("POST", "/v1/completions", body);
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return reply.body;
+  };
+  std::vector<std::string> expected;
+  {
+    Server server(*systole_);
+    for (int i = 0; i < 4; ++i)
+      expected.push_back(text_at(parse_json(complete(server, prompt(i, more)), "reply").value()));
+    EXPECT_TRUE(server.stop().ok()) << server.err();
+  }
+  Server server(*systole_, {"--replicas", "2", "--slots", "2"});
+  EXPECT_NE(text_of(systole_->folder() / "serve.out").find("2 replicas, each with 2 sequences of 256 tokens"),
+            std::string::npos);
+  ASSERT_TRUE(has_ready(server, 2)) << server.err();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(text_at(parse_json(complete(server, prompt(i, more)), "reply").value()), expected[i]) << i;
+    const std::string events = complete(server, prompt(i, stream));
+    std::string streamed;
+    for (std::size_t at = events.find("data: {"); at != events.npos; at = events.find("data: {", at + 1))
+      streamed += text_at(parse_json(events.substr(at + 6, events.find("\n\n", at) - at - 6), "event").value());
+    EXPECT_EQ(streamed, expected[i]) << events;
+    EXPECT_TRUE(events.ends_with("data: [DONE]\n\n")) << events;
+  }
+  for (const char* replica : {"0", "1"}) {
+    const std::string name = fmt::format("vllm:request_success_total{{model_name=\"tiny-1\",replica=\"{}\"}}", replica);
+    EXPECT_TRUE(comes_true([&] { return own_metric(server, name) == "4"; })) << own_metric(server, name);
+  }
+  EXPECT_EQ(json_of(server.send("GET", "/v1/models")).find("data")->items()[0].find("id")->text(), "tiny-1");
+  EXPECT_EQ(server.send("POST", "/v1/completions", "{").status, 400);
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+  EXPECT_NE(server.err().find("over 2 replicas"), std::string::npos) << server.err();
+}
+
+TEST_F(ServeReplicas, a_killed_replica_loses_no_request_that_was_not_begun_to_be_answered_and_starts_again) {
+  Server server(*systole_, {"--replicas", "2"});
+  ASSERT_TRUE(has_ready(server, 2)) << server.err();
+  const std::vector<pid_t> replicas = children_of(server.pid());
+  ASSERT_EQ(replicas.size(), 2U);
+  std::vector<std::thread> clients;
+  std::vector<int> statuses(4);
+  for (int i = 0; i < 4; ++i) {
+    clients.emplace_back([&, i] {
+      const auto client = server.another_client();
+      statuses[static_cast<std::size_t>(i)] =
+          client(prompt(i, R"(, "n": 2, "max_tokens": 200, "min_tokens": 200)")).status;
+    });
+  }
+  EXPECT_TRUE(comes_true([&] {
+    return own_metric(server, R"(systole:outstanding_tokens{replica="0"})") != "0" &&
+           own_metric(server, R"(systole:outstanding_tokens{replica="1"})") != "0";
+  }));
+  EXPECT_EQ(::kill(replicas[0], SIGKILL), 0);
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(statuses, std::vector<int>(4, 200));
+  EXPECT_GE(std::stoi(own_metric(server, "systole:balancer_retries_total")), 1);
+  EXPECT_TRUE(has_ready(server, 2)) << server.err();
+  EXPECT_TRUE(comes_true([&] { return server.err().find("serves again") != std::string::npos; })) << server.err();
+  EXPECT_NE(server.err().find("has ended (killed by SIGKILL): it starts again in 1"), std::string::npos)
+      << server.err();
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+  EXPECT_TRUE(children_of(server.pid()).empty());
+}
+
+TEST_F(ServeReplicas, none_outlives_the_balancer) {
+  Server server(*systole_, {"--replicas", "2"});
+  ASSERT_TRUE(has_ready(server, 2)) << server.err();
+  const std::vector<pid_t> replicas = children_of(server.pid());
+  ASSERT_EQ(replicas.size(), 2U);
+  server.kill();
+  for (const pid_t replica : replicas) EXPECT_TRUE(comes_true([&] { return !is_alive(replica); }));
+}
+
+TEST_F(ServeReplicas, tokens_are_asked_for_by_the_balancer_and_what_is_wrong_is_said_once) {
+  systole_->write_secret("tokens", "first\n");
+  Server server(*systole_, {"--replicas", "2", "--token-file", "tokens"});
+  EXPECT_EQ(server.send("GET", "/v1/models").status, 401);
+  EXPECT_EQ(server.send("GET", "/v1/models", "", {}, "first").status, 200);
+  EXPECT_EQ(server.send("GET", "/health/ready").status, 200);
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+
+  const auto refused = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "serve");
+    words.insert(words.end(), {"--replicas", "2", "--port", "0"});
+    return systole_->run(words);
+  };
+  const Captured absent = refused({"nothing", "--backend", "reference"});
+  const Captured alone = systole_->run({"serve", "nothing", "--backend", "reference", "--port", "0"});
+  EXPECT_EQ(absent.exit.code, alone.exit.code);
+  EXPECT_EQ(absent.err, alone.err);
+  const Captured device = refused({"tiny-1", "--device", "xla-cpu"});
+  EXPECT_EQ(device.exit.code, 3) << device.err;
+  EXPECT_NE(device.err.find("--replicas: several processes on xla-cpu"), std::string::npos) << device.err;
+  const Captured many = systole_->run({"serve", "tiny-1", "--replicas", "1000000000"});
+  EXPECT_EQ(many.exit.code, 2) << many.err;
+  const Captured open = refused({"tiny-1", "--backend", "reference", "--listen", "0.0.0.0"});
+  EXPECT_EQ(open.exit.code, 2) << open.err;
+  EXPECT_NE(open.err.find("token"), std::string::npos) << open.err;
+}
+
+}  // namespace
+}  // namespace systole::cli

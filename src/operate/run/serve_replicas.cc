@@ -1,0 +1,184 @@
+#include "operate/run/serve_replicas.h"
+
+#include <algorithm>
+#include <csignal>
+#include <optional>
+
+#include "ground/base/number_from.h"
+#include "ground/process/signal_watch.h"
+#include "operate/registry/registered_model.h"
+#include "operate/run/replica_process.h"
+#include "operate/run/replica_restarts.h"
+#include "operate/run/run_places.h"
+
+namespace systole {
+namespace {
+
+constexpr Seconds kTurn(0.05), kHealthEvery(0.5);
+constexpr int kMostUnanswered = 6;  // then a replica hangs: half a minute
+constexpr Seconds kEnds(5.0);       // a replica without requests, after TERM
+
+// What names the model of the first replica again, whatever is newest by then.
+std::string same_run(const std::string& asked, const Node& first) {
+  const bool found = asked.empty() || names_registered_model(asked);
+  const std::string step = first.text_at("step"), run = found ? first.text_at("run") : asked;
+  if (!number_from(step) || parse_checkpoint_reference(run).step) return run;
+  return run.substr(0, run.find_last_not_of('/') + 1) + "@" + step;
+}
+
+class Replicas {
+ public:
+  Replicas(const ReplicasAsked& asked, Balancer& balancer, const RunMessages& messages, Clock& clock)
+      : asked_(asked), balancer_(balancer), messages_(messages), clock_(clock), run_(asked.run) {
+    slots_.resize(static_cast<std::size_t>(asked.replicas));
+  }
+
+  // Starts what is to be started and reads what they say. Errors: of the first replica; io: none is left.
+  Status look_after() {
+    for (int i = 0; i < asked_.replicas; ++i) {
+      if (i > 0 && !first_) break;
+      TRY(look_after(i));
+    }
+    if (clock_.now() >= asks_health_at_) {
+      balancer_.check_health();
+      asks_health_at_ = clock_.now() + kHealthEvery;
+    }
+    if (std::ranges::all_of(slots_, &Slot::given_up))
+      return error(ErrorKind::io, "every replica is given up: each ended {} times in a row",
+                   ReplicaRestarts::kMost + 1);
+    return {};
+  }
+  void read() {
+    for (int i = 0; i < asked_.replicas; ++i) read(i);
+  }
+  const std::optional<Node>& first() const { return first_; }
+  std::int64_t restarts() const { return restarts_; }
+
+  void end(Seconds within) {
+    const Seconds until = clock_.now() + within;
+    for (Slot& slot : slots_)
+      if (slot.process) (void)slot.process->process().signal_group(SIGTERM);
+    for (int i = 0; i < asked_.replicas; ++i) {
+      std::optional<ReplicaProcess>& process = slot(i).process;
+      if (!process) continue;
+      process->process().stop(std::max(until - clock_.now(), Seconds()));
+      read(i);
+      process.reset();
+    }
+  }
+
+ private:
+  struct Slot {
+    std::optional<ReplicaProcess> process;
+    ReplicaRestarts restarts;
+    Seconds starts_at{};            // if there is no process
+    std::optional<Seconds> serves;  // since when
+    bool has_served = false, given_up = false;
+  };
+  Slot& slot(int i) { return slots_[static_cast<std::size_t>(i)]; }
+
+  Status look_after(int i) {
+    Slot& own = slot(i);
+    if (own.given_up) return {};
+    if (!own.process) return clock_.now() < own.starts_at ? Status() : start(i);
+    const bool has_ended = own.process->has_ended();  // before reading, so that its last words are read
+    read(i);
+    if (!own.serves && own.process->said()) serve(i);
+    if (has_ended) return ended(i, own.process->failure(own.process->process().wait()));
+    if (own.serves && balancer_.unanswered(i) >= kMostUnanswered) {
+      messages_.message(fmt::format("replica {} does not answer: it is killed", i));
+      (void)own.process->process().signal_group(SIGKILL);
+      balancer_.retire(i);
+    }
+    return {};
+  }
+  Status start(int i) {
+    std::vector<std::string> argv = asked_.argv;
+    const bool named = std::ranges::any_of(argv, [](const std::string& word) { return word.starts_with("--name="); });
+    if (first_ && !named) argv.insert(argv.end(), {"--name", first_->text_at("model")});  // it may be a registered one
+    Result<ReplicaProcess> process = ReplicaProcess::start(argv, run_);
+    if (!process.ok()) return ended(i, process.error());
+    slot(i).process = std::move(*process);
+    slot(i).serves.reset();
+    return {};
+  }
+  void read(int i) {
+    if (!slot(i).process) return;
+    slot(i).process->read([&](const std::string& line) {
+      if (!first_) {
+        before_.push_back(line);  // if it fails, its error says the same
+      } else {
+        messages_.message(fmt::format("[replica {}] {}", i, line));
+      }
+    });
+  }
+  void serve(int i) {
+    Slot& own = slot(i);
+    own.serves = clock_.now();
+    balancer_.begin(i, own.process->address(), own.process->token());
+    if (!first_) {
+      first_ = own.process->said();
+      run_ = same_run(asked_.run, *first_);
+      for (const std::string& line : before_) messages_.message(line);
+    } else {
+      messages_.message(fmt::format("replica {} serves{}", i, own.has_served ? " again" : ""));
+    }
+    own.has_served = true;
+  }
+  Status ended(int i, const Error& why) {
+    Slot& own = slot(i);
+    balancer_.retire(i);
+    const Seconds served = own.serves ? clock_.now() - *own.serves : Seconds();
+    const std::string how = !own.serves ? why.message : to_string(own.process->process().wait());
+    own.process.reset();
+    own.serves.reset();
+    if (!first_) return why;
+    const std::optional<Seconds> wait = own.restarts.after(served);
+    own.given_up = !wait.has_value();
+    if (wait) {
+      ++restarts_;
+      own.starts_at = clock_.now() + *wait;
+      messages_.message(fmt::format("replica {} has ended ({}): it starts again in {}", i, how, to_string(*wait)));
+    } else {
+      messages_.warning(error(ErrorKind::io, "replica {} has ended ({}) {} times in a row, and is given up", i, how,
+                              ReplicaRestarts::kMost + 1));
+    }
+    return {};
+  }
+
+  const ReplicasAsked& asked_;
+  Balancer& balancer_;
+  const RunMessages& messages_;
+  Clock& clock_;
+  std::string run_;  // that the next replica serves
+  std::vector<Slot> slots_;
+  std::optional<Node> first_;        // what the first one said of itself
+  std::vector<std::string> before_;  // lines until then
+  Seconds asks_health_at_{};
+  std::int64_t restarts_ = 0;
+};
+
+}  // namespace
+
+Result<ReplicasServed> serve_replicas(const ReplicasAsked& asked,
+                                      const std::function<void(const NetAddress& address, const Node& first)>& begun,
+                                      const RunMessages& messages, Clock& clock) {
+  const SignalWatch watch;
+  const std::unique_ptr<HttpUpstreams> upstreams = TRY(HttpUpstreams::start());
+  Balancer balancer(asked.replicas, *upstreams);
+  HttpServerOptions options = asked.server;
+  options.routes = balancer.routes();
+  std::unique_ptr<HttpServer> server = TRY(HttpServer::start(std::move(options)));
+  Replicas replicas(asked, balancer, messages, clock);
+  for (bool is_told = false; !watch.stop_requested(); clock.sleep(kTurn)) {
+    TRY(replicas.look_after());
+    if (replicas.first() && !std::exchange(is_told, true)) begun(server->address(), *replicas.first());
+  }
+  const Seconds until = clock.now() + asked.grace;
+  while (!watch.stop_at_once() && clock.now() < until && !server->drain(deadline_after(kTurn))) replicas.read();
+  server.reset();  // a request that is under way ends, and so does its replica's work
+  replicas.end(watch.stop_at_once() ? Seconds() : kEnds);
+  return ReplicasServed{balancer.counts(), replicas.restarts()};
+}
+
+}  // namespace systole
