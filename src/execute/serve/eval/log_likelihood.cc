@@ -45,7 +45,7 @@ Result<std::vector<LogLikelihood::Score>> LogLikelihood::of_continuations(std::s
   asked.insert(asked.begin(), before_.begin(), before_.end());
   if (asked.empty()) asked.push_back(tokenizer_.bos());
   const auto most = static_cast<std::size_t>(engine_.cache());
-  std::optional<std::size_t> held;  // so many tokens of `asked` are in the slot
+  std::size_t held = 0;  // so many tokens of `asked` are in the slot
   std::vector<Score> scores;
   for (const std::string& text : texts) {
     const Tokens whole = tokens_of(std::string(bare) + std::string(behind) + text);
@@ -58,13 +58,13 @@ Result<std::vector<LogLikelihood::Score>> LogLikelihood::of_continuations(std::s
     all.insert(all.end(), wanted.begin(), wanted.end() - 1);
     const std::size_t cut = all.size() > most ? all.size() - most : 0;
     std::size_t first = 0;  // the token after which `held` ones follow
-    if (cut == 0 && !held && asked.size() > 1) {
+    if (cut == 0 && held == 0 && asked.size() > 1) {
       const Tokens nothing(asked.size() - 1, -1);
       TRY(sum_after(0, std::span(asked).first(asked.size() - 1), nothing));
       held = asked.size() - 1;
     }
-    if (cut == 0) first = held.value_or(0);
-    if (cut > 0) held.reset();  // the slot has another beginning now
+    if (cut == 0) first = held;
+    if (cut > 0) held = 0;  // the slot has another beginning now
     const auto input = std::span(all).subspan(cut + first);
     Tokens next(input.size(), -1);
     std::copy(wanted.begin(), wanted.end(), next.end() - static_cast<std::ptrdiff_t>(wanted.size()));
