@@ -1,6 +1,7 @@
 // `systole eval SUITE --model MODEL`: how good models are at the tasks of a suite, beside each other.
 
 #include <algorithm>
+#include <cmath>
 
 #include "execute/serve/eval/results.h"
 #include "ground/base/counted.h"
@@ -73,9 +74,14 @@ std::optional<EvaluatedModel> evaluated(const EvalSuite& suite, const std::strin
   return made;
 }
 
+// Perplexities of bad models are huge.
+std::string number_of(double value) {
+  return std::abs(value) < 1e6 ? fmt::format("{:.4f}", value) : fmt::format("{:.4g}", value);
+}
+
 std::string interval_of(const MetricEstimate& estimate) {
   if (!estimate.standard_error) return "-";
-  return fmt::format("{:.4f} to {:.4f}", estimate.low(), estimate.high());
+  return number_of(estimate.low()) + " to " + number_of(estimate.high());
 }
 
 // A row for each metric and model; of every model but the first also the difference to that.
@@ -90,8 +96,7 @@ std::string results_table(const EvalSuite& suite, const std::vector<EvaluatedMod
         const MetricEstimate value = estimate(metric);
         std::vector<std::string>& row = rows.emplace_back(std::vector<std::string>{
             suite.tasks[t].name, metric.name, std::to_string(suite.tasks[t].items.size()), model.name,
-            fmt::format("{:.4f}", value.value),
-            value.standard_error ? fmt::format("{:.4f}", *value.standard_error) : "-", interval_of(value)});
+            number_of(value.value), value.standard_error ? number_of(*value.standard_error) : "-", interval_of(value)});
         if (models.size() == 1) continue;
         const MetricEstimate other = difference(metric, models[0].tasks[t].metrics[m]);
         const bool first = &model == &models[0];

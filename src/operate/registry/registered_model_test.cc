@@ -37,7 +37,7 @@ TEST(ModelReferences, that_find_nothing_say_what_there_is) {
   EXPECT_EQ(told("tiny@staging"),
             "no version of 'tiny' has the stage staging; systole models promote tiny:3 --to staging");
   EXPECT_EQ(told("wide"), "the only version of 'wide' is archived; name the version: models:wide:1");
-  EXPECT_EQ(told("tyni"), "there is no registered model 'tyni'; did you mean 'tiny'?");
+  EXPECT_EQ(told("tinny"), "there is no registered model 'tinny'; did you mean 'tiny'?");
 }
 
 TEST(ModelReferences, of_no_form_are_refused) {
