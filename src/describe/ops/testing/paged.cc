@@ -51,6 +51,9 @@ void attentions(OpCases& cases, DType f) {
   call(5, 8, 4, 7, 3, {6, 2, -2}, 4, "in a window");
   call(6, 12, 6, 18, 18, {0, 3, 11, 50, 66, 40}, 0, "many");
   call(70, 4, 2, 5, 60, {64, 100, 150}, 0, "more than a block");
+  call(1, 6, 3, 32, 70, {279, 127, 128, 60, 200}, 0, "several runs of keys, one query each");
+  call(2, 6, 2, 16, 70, {200, 30, 255}, 140, "several runs of keys in a window");
+  call(1, 4, 2, 5, 40, {1000, 161, 159}, 3, "a window past the last position");
   call(0, 4, 2, 5, 7, {12, 0, -1}, 0, "no queries");
   call(2, 0, 2, 5, 7, {12, 0, -1}, 0, "no heads");
   cases.good.push_back(
