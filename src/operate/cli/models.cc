@@ -52,7 +52,7 @@ ExitCode models_register(const RegisterOptions& options, Context& context) {
   context.out.data(fmt::format("{}: {}, {} and {}", made.id(), made.source(), counted(made.sha256.size(), "file"),
                                counted(made.metrics.size(), "metric")));
   if (made.step) context.out.message("its checkpoint is blessed: it is never removed");
-  context.out.json(to_node(made));
+  context.out.json(Node::map({{"model", to_node(made)}}));
   return ExitCode::done;
 }
 
@@ -116,7 +116,7 @@ ExitCode models_show(const ShowOptions& options, Context& context) {
   Node node = to_node(model);
   node.set("artifact", name_of(state.kind));
   node.set("why", state.why);
-  context.out.json(node);
+  context.out.json(Node::map({{"model", std::move(node)}}));
   return state.kind == ArtifactState::Kind::intact ? ExitCode::done : ExitCode::no;
 }
 
@@ -138,7 +138,7 @@ ExitCode models_promote(const PromoteOptions& options, Context& context) {
   Node node = to_node(done.model);
   node.set("from", name_of(done.from));
   node.set("archived", done.archived ? Node(*done.archived) : Node());
-  context.out.json(node);
+  context.out.json(Node::map({{"model", std::move(node)}}));
   return ExitCode::done;
 }
 

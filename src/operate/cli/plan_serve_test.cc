@@ -120,11 +120,12 @@ TEST_F(PlanServe, check_and_explain_know_it) {
 
 // The cluster gets what the plan says, and check warns of what it would get.
 TEST_F(PlanServe, is_what_a_cluster_is_rendered_with) {
-  systole_.write("cluster.yaml", std::string(kChat) +
-                                     "image: registry.example/systole:1\nvolumes: { /models: { bucket: m, read_only: "
-                                     "true } }\nresources: { accelerators: 'l4:1' }\n");
-  const std::string sets = " --set serve.from=/models/chat --set serve.traffic.rate=100000";
-  const Captured planned = shell("plan chat.yaml --on l4:1 --json --set serve.traffic.rate=100000");
+  systole_.write("cluster.yaml",
+                 std::string(kChat) +
+                     "image: registry.example/systole:1\nvolumes: { /models: { bucket: models, read_only: "
+                     "true } }\nresources: { accelerators: 'l4:1' }\n");
+  const std::string sets = " --set serve.from=/models/chat --set serve.traffic.rate=1000000";
+  const Captured planned = shell("plan chat.yaml --on l4:1 --json --set serve.traffic.rate=1000000");
   ASSERT_EQ(planned.exit.code, 0) << planned.err;
   const std::string replicas =
       parse_json(planned.out, "stdout").value().find("serving")->find("rows")->items()[0].find("replicas")->text();
@@ -132,7 +133,7 @@ TEST_F(PlanServe, is_what_a_cluster_is_rendered_with) {
   const Captured rendered = shell("render cluster.yaml --on kubernetes --dry-run" + sets);
   ASSERT_EQ(rendered.exit.code, 0) << rendered.err;
   EXPECT_NE(rendered.out.find("minReplicas: " + replicas + "\n"), std::string::npos) << rendered.out;
-  EXPECT_NE(rendered.out.find(" servers: 100,000 requests/s expected, a device carries "), std::string::npos);
+  EXPECT_NE(rendered.out.find(" servers: 1,000,000 requests/s expected, a device carries "), std::string::npos);
 
   const std::string spot = " --set serve.from=/models/chat --set resources.provisioning=spot";
   const Captured checked = shell("check cluster.yaml" + spot);

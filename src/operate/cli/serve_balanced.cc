@@ -35,7 +35,7 @@ Node document(const BalancedServe& options, const std::string& url, const Node& 
 
 ExitCode serve_balanced(const BalancedServe& options, Context& context) {
   if (options.replicas > kMostReplicas)
-    fail(error(ErrorKind::invalid, "--replicas: {} processes, at most {}", options.replicas, kMostReplicas)
+    fail(error(ErrorKind::invalid, "--replicas: {}, at most {}", counted(options.replicas, "process"), kMostReplicas)
              .hinted(fmt::format("--replicas {}", kMostReplicas)));
   // Each would take the same device, and most of its memory.
   if (options.backend != "cpu" && options.backend != "reference")

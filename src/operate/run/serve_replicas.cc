@@ -4,6 +4,7 @@
 #include <csignal>
 #include <optional>
 
+#include "ground/base/counted.h"
 #include "ground/base/number_from.h"
 #include "ground/process/signal_watch.h"
 #include "operate/registry/registered_model.h"
@@ -44,8 +45,8 @@ class Replicas {
       asks_health_at_ = clock_.now() + kHealthEvery;
     }
     if (std::ranges::all_of(slots_, &Slot::given_up))
-      return error(ErrorKind::io, "every replica is given up: each ended {} times in a row",
-                   ReplicaRestarts::kMost + 1);
+      return error(ErrorKind::io, "every replica is given up: each ended {} in a row",
+                   counted(ReplicaRestarts::kMost + 1, "time"));
     return {};
   }
   void read() {
@@ -140,8 +141,8 @@ class Replicas {
       own.starts_at = clock_.now() + *wait;
       messages_.message(fmt::format("replica {} has ended ({}): it starts again in {}", i, how, to_string(*wait)));
     } else {
-      messages_.warning(error(ErrorKind::io, "replica {} has ended ({}) {} times in a row, and is given up", i, how,
-                              ReplicaRestarts::kMost + 1));
+      messages_.warning(error(ErrorKind::io, "replica {} has ended ({}) {} in a row, and is given up", i, how,
+                              counted(ReplicaRestarts::kMost + 1, "time")));
     }
     return {};
   }
