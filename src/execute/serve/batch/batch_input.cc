@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "ground/base/nearest.h"
+#include "ground/base/utf8.h"
 
 namespace systole {
 
 Result<BatchInput> BatchInput::read(std::string text, const std::string& file) {
   BatchInput input;
   input.file_ = file;
-  input.hash_ = hash128(text);
+  input.hash_ = Hasher().add(text).add(std::string_view(file).substr(file.rfind('.') + 1)).digest();
   if (file.ends_with(".csv")) {
     input.format_ = Format::table;
     input.table_ = TRY(CsvTable::read(std::move(text), file));
@@ -53,7 +54,14 @@ Result<Node> BatchInput::fields(std::size_t row) const {
     return node;
   }
   const Line& line = lines_[row];
-  if (format_ == Format::text) return Node::map({{"text", line.text}});
+  if (format_ == Format::text) {
+    if (const std::optional<std::size_t> bad = find_invalid_utf8(line.text)) {
+      return error(ErrorKind::invalid, "byte 0x{:02x} is not UTF-8", static_cast<unsigned char>(line.text[*bad]))
+          .at({file_, line.number, static_cast<int>(*bad) + 1})
+          .hinted("save the file as UTF-8 (iconv -t utf-8 converts it)");
+    }
+    return Node::map({{"text", line.text}});
+  }
   Result<Node> node = parse_json(line.text, file_, {.depth = 64});
   if (node.ok() && !node->is_map()) node = node->wrong("a JSON object");
   if (node.ok()) return node;

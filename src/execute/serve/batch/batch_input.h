@@ -23,9 +23,9 @@ class BatchInput {
   std::size_t rows() const { return table_ ? table_->num_rows() : lines_.size(); }
   // Where it begins: a line, from 1.
   Where where(std::size_t row) const;
-  // Errors: invalid, at its place: a line that is no JSON object.
+  // Errors: invalid, at its place: a line that is no JSON object, or not UTF-8.
   Result<Node> fields(std::size_t row) const;
-  const Hash128& hash() const { return hash_; }  // of the whole text
+  const Hash128& hash() const { return hash_; }  // of the whole text, and of the extension
   const std::string& file() const { return file_; }
 
   // Gives a job without a prompt the one that lines of text have. Errors: invalid: a table, and no prompt; a field of the

@@ -25,6 +25,10 @@ TEST(BatchInput, of_text_each_line_is_a_row_and_the_prompt) {
   BatchJob job;
   ASSERT_TRUE(input.complete(job).ok());
   EXPECT_EQ(job.prompt->fill(input.fields(2).value()).value(), "third");
+  const BatchInput latin = input_of("ok\ncaf\xe9\n", "in.txt");
+  EXPECT_TRUE(latin.fields(0).ok());
+  ASSERT_FALSE(latin.fields(1).ok()) << "a server refuses it, too";
+  EXPECT_EQ(latin.fields(1).error().where, (Where{"in.txt", 2, 4}));
 }
 
 TEST(BatchInput, of_a_table_the_prompt_names_columns) {
@@ -45,6 +49,7 @@ TEST(BatchInput, is_known_by_its_name_and_its_hash) {
   EXPECT_EQ(BatchInput::read("", "in.parquet").error().key, "input");
   EXPECT_EQ(input_of("a\n", "in.txt").hash(), input_of("a\n", "other.txt").hash());
   EXPECT_NE(input_of("a\n", "in.txt").hash(), input_of("b\n", "in.txt").hash());
+  EXPECT_NE(input_of("a\n", "in.txt").hash(), input_of("a\n", "in.csv").hash()) << "its rows are others";
 }
 
 }  // namespace
