@@ -64,9 +64,8 @@ Result<TaskScores> measure_texts(const EvalTask& task, const EvalModel& model, c
   TaskScores made;
   std::vector<double> losses, bytes, words;
   for (std::size_t i = 0; i < task.items.size(); ++i) {
-    if (!told(i)) return interrupted();
     const std::string& text = task.items[i].target;
-    Result<LogLikelihood::Score> score = likelihood.of_text(text);
+    Result<LogLikelihood::Score> score = likelihood.of_text(text, [&] { return told(i); });
     if (!score.ok()) return of_item(std::move(score).error(), task, i);
     losses.push_back(-score->value);
     bytes.push_back(static_cast<double>(text.size()));
@@ -82,16 +81,16 @@ Result<TaskScores> measure_texts(const EvalTask& task, const EvalModel& model, c
   return made;
 }
 
+// Tokens of a prompt, at most.
+std::int64_t room_for_prompt(const EvalTask& task, const Engine& engine) {
+  return engine.encodes() ? engine.longest_prompt() : engine.cache() - task.tokens;
+}
+
 // The prompts of a task's items. The end of one that is too long is kept, as the harness does.
 Result<std::vector<std::vector<std::int32_t>>> prompts_of(const EvalTask& task, const EvalModel& model,
                                                           std::int64_t& cut) {
-  const Engine& engine = model.engine;
-  const std::int64_t most = engine.encodes() ? engine.longest_prompt() : engine.cache() - task.tokens;
-  if (most < 1) {
-    return error(ErrorKind::invalid, "task '{}': answers of {} tokens leave no room for a prompt in a context of {}",
-                 task.name, task.tokens, engine.cache())
-        .hinted("give the task fewer `tokens`, or more --context");
-  }
+  TRY(check_room(task, model.engine));
+  const std::int64_t most = room_for_prompt(task, model.engine);
   std::vector<std::vector<std::int32_t>> prompts;
   for (const EvalItem& item : task.items) {
     std::vector<std::int32_t>& prompt = prompts.emplace_back(model.prompt_of(item.context));
@@ -163,6 +162,14 @@ Result<TaskScores> answer(const EvalTask& task, const EvalModel& model, const On
 }
 
 }  // namespace
+
+Status check_room(const EvalTask& task, const Engine& engine) {
+  const bool answers = task.kind == EvalKind::exact_match || task.kind == EvalKind::regex;
+  if (!answers || room_for_prompt(task, engine) >= 1) return {};
+  return error(ErrorKind::invalid, "task '{}': answers of {} tokens leave no room for a prompt in a context of {}",
+               task.name, task.tokens, engine.cache())
+      .hinted("give the task fewer `tokens`, or more --context");
+}
 
 Result<TaskScores> evaluate(const EvalTask& task, const EvalModel& model, const OnItems& told) {
   switch (task.kind) {

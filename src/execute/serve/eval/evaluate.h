@@ -39,7 +39,10 @@ struct TaskScores {
 // Is told how many items are done; false ends the evaluation (interrupted).
 using OnItems = std::function<bool(std::size_t)>;
 
-// Errors: those of the device; invalid: a text that the model cannot take; interrupted.
+// For all tasks of a suite before the first is run. Errors: invalid: the task's answers leave no room for a prompt.
+Status check_room(const EvalTask& task, const Engine& engine);
+
+// Errors: those of check_room and of the device; invalid: a text that the model cannot take; interrupted.
 Result<TaskScores> evaluate(const EvalTask& task, const EvalModel& model, const OnItems& told);
 
 }  // namespace systole

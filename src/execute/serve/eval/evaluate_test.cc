@@ -123,6 +123,11 @@ TEST(Evaluate, prompts_keep_their_end_and_errors_name_task_and_item) {
   EXPECT_TRUE(evaluated(scorer, choice).error().message.starts_with("task 'c', item 0: the text '"));
   const Result<TaskScores> ended = evaluate(choice, model_of(scorer), [](std::size_t) { return false; });
   EXPECT_EQ(ended.error().kind, ErrorKind::interrupted);
+  const EvalTask text{.name = "p", .kind = EvalKind::bits_per_byte, .items = {{.target = longest}}};
+  int calls = 0;
+  const Result<TaskScores> amid = evaluate(text, model_of(scorer), [&](std::size_t) { return ++calls < 2; });
+  ASSERT_FALSE(amid.ok()) << "a long text is given up between its windows";
+  EXPECT_EQ(amid.error().kind, ErrorKind::interrupted);
 }
 
 }  // namespace

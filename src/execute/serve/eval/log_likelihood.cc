@@ -74,7 +74,7 @@ Result<std::vector<LogLikelihood::Score>> LogLikelihood::of_continuations(std::s
   return scores;
 }
 
-Result<LogLikelihood::Score> LogLikelihood::of_text(std::string_view text) {
+Result<LogLikelihood::Score> LogLikelihood::of_text(std::string_view text, const std::function<bool()>& wanted) {
   use_first_slot();
   Tokens all = before_;
   if (all.empty()) all.push_back(tokenizer_.bos());
@@ -86,6 +86,7 @@ Result<LogLikelihood::Score> LogLikelihood::of_text(std::string_view text) {
   CHECK(done <= most, "{} tokens before a text in a context of {}", done, most);
   Score score{0, static_cast<std::int64_t>(own.size()), false};
   while (done < all.size()) {
+    if (wanted && !wanted()) return error(ErrorKind::interrupted, "the evaluation was interrupted");
     const std::size_t end = std::min(all.size(), done == begun ? most + 1 : done + most);
     const std::size_t begin = end - 1 > most ? end - 1 - most : 0;
     Tokens next(end - 1 - begin, -1);

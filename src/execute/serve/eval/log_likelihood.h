@@ -9,6 +9,7 @@
 //
 // Thread safety: one thread at a time; while a ServingLoop is at work the engine belongs to that.
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,8 +36,8 @@ class LogLikelihood {
   // token of its own, or more than the model's context; damaged weights; those of the device.
   Result<std::vector<Score>> of_continuations(std::string_view context, std::span<const std::string> texts);
   // Of a whole text, in windows that do not overlap, each with as much context as still fits: one token before a full
-  // window. Errors: as above; `text` is not empty.
-  Result<Score> of_text(std::string_view text);
+  // window. `wanted` is asked before each; false: no more. Errors: as above; interrupted; `text` is not empty.
+  Result<Score> of_text(std::string_view text, const std::function<bool()>& wanted = {});
 
  private:
   using Tokens = std::vector<std::int32_t>;
