@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <span>
 
 #include "execute/serve/eval/results.h"
 #include "ground/base/counted.h"
@@ -54,6 +56,7 @@ std::optional<EvaluatedModel> evaluated(const EvalSuite& suite, const std::strin
                         served.ends,
                         served.never_drawn(engine->vocabulary()),
                         [&](std::string_view text) { return served.tokens_of(encoder, text); }};
+  for (const EvalTask& task : suite.tasks) check_room(task, *engine).value();
   EvaluatedModel made{asked, served.step, {}};
   for (const EvalTask& task : suite.tasks) {
     Result<TaskScores> scores = evaluate(task, model, [&](std::size_t done) {
@@ -108,11 +111,22 @@ std::string results_table(const EvalSuite& suite, const std::vector<EvaluatedMod
   return table(headers, rows, width);
 }
 
+// What would end the command after hours, and leave nothing of them.
+void check_beforehand(const EvalCommand& options) {
+  const std::filesystem::path out(options.out), samples(options.samples);
+  if (!out.empty() && out.lexically_normal() == samples.lexically_normal()) {
+    fail(error(ErrorKind::invalid, "--out and --samples are both '{}'", options.out)
+             .hinted("--out results.json --samples samples.jsonl"));
+  }
+  for (const std::string& asked : std::span(options.models).subspan(1)) (void)find_model(asked).value();
+}
+
 ExitCode eval(const EvalCommand& options, Context& context) {
   const EvalSuite suite = read_suite(options.suite, options.limit).value();
   std::vector<EvalRequirement> required;
   for (const std::string& text : options.require)
     required.push_back(requirement_of(parse_requirement(text).value(), suite).value());
+  check_beforehand(options);
   const std::unique_ptr<WholeFile> out = file_of(options.out, "--out results.json"),
                                    samples = file_of(options.samples, "--samples samples.jsonl");
   const SignalWatch watch;

@@ -153,6 +153,28 @@ TEST_F(EvalCommand, a_context_that_is_too_long_loses_its_beginning_and_that_is_s
   }
 }
 
+TEST_F(EvalCommand, what_must_fail_fails_before_the_first_task) {
+  const std::string task =
+      "suite: 1\ntasks:\n"
+      "  - { name: long, kind: multiple_choice, data: long.jsonl, context: \"{c}\", choices: [a, b], target: a }\n";
+  systole_.write("long.yaml", task);
+  systole_.write("late.yaml", task +
+                                  "  - { name: answer, kind: exact_match, data: long.jsonl, context: \"{c}\", "
+                                  "target: a, tokens: 64 }\n");
+  systole_.write("long.jsonl", "{\"c\": \"" + std::string(300, 'x') + "\"}\n");
+  constexpr const char* kRan = "longer than the 64 positions";
+  ASSERT_NE(eval({}, "long.yaml").err.find(kRan), std::string::npos) << "a task that ran says so";
+  const Captured late = eval({}, "late.yaml"), gone = eval({"--model", "nowhere"}, "long.yaml"),
+                 same = eval({"--out", "r.json", "--samples", "./r.json"}, "long.yaml");
+  EXPECT_NE(late.err.find("leave no room for a prompt"), std::string::npos) << late.err;
+  EXPECT_NE(gone.err.find("nowhere"), std::string::npos) << gone.err;
+  EXPECT_NE(same.err.find("--out and --samples are both 'r.json'"), std::string::npos) << same.err;
+  for (const Captured* said : {&late, &gone, &same}) {
+    EXPECT_NE(said->exit.code, 0);
+    EXPECT_EQ(said->err.find(kRan), std::string::npos) << said->err;
+  }
+}
+
 TEST_F(EvalCommand, wrong_suites_are_refused_at_their_place) {
   systole_.write("bad.jsonl", "{\"a\": \"x\", \"b\": \"y\"}\n\n{\"a\": \"x\"\n");
   systole_.write("two.jsonl", "{\"a\": \"x\", \"b\": \"y\"}\n{\"a\": \"x\"}\n");
