@@ -67,11 +67,12 @@ std::vector<fs::path> paths_in(const fs::path& folder) {
   return paths;
 }
 
-std::vector<fs::path> files_below(const fs::path& folder) {
+Result<std::vector<fs::path>> files_below(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code failed;
   for (fs::recursive_directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed))
     if (is_file(at->path())) files.push_back(at->path());
+  if (failed) return os_read_error(failed.value(), "list all files of", folder.string());
   std::ranges::sort(files);
   return files;
 }

@@ -23,8 +23,10 @@ std::string temporary_folder();  // $TMPDIR, or /tmp
 
 // Creates the folder and its parents; fine if it exists. Errors: as os_error.
 Status make_folders(const std::filesystem::path& path);
-// The entries of a folder, or of all folders below it too; sorted; links are not followed. Empty if unreadable.
+// The entries of a folder; sorted. Empty if unreadable.
 std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder);
-std::vector<std::filesystem::path> files_below(const std::filesystem::path& folder);
+// The files of a folder and of all folders below it; sorted; links to folders are not followed. Errors: as os_read_error,
+// if it or one below it cannot be read.
+Result<std::vector<std::filesystem::path>> files_below(const std::filesystem::path& folder);
 
 }  // namespace systole

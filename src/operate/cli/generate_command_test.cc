@@ -43,6 +43,12 @@ TEST_F(GenerateCommandLine, reports_device_load_first_token_and_generation) {
   EXPECT_TRUE(node.find("out")->is_null());
 }
 
+TEST_F(GenerateCommandLine, takes_any_number_of_tokens) {
+  const Captured said = systole_.run({"generate", "model", "--backend", "reference", "--prompt", "All",
+                                      "--temperature", "0", "--tokens", "9223372036854775807"});
+  EXPECT_EQ(said.exit.code, 0) << said.err;
+}
+
 TEST_F(GenerateCommandLine, writes_the_text_to_a_file) {
   const std::string text = generate({}).out;
   systole_.write("answer.txt", "what was there");

@@ -168,6 +168,23 @@ TEST_F(ModelsCommand, names_metrics_and_requirements_that_are_none_are_refused) 
     generate(model, 2);
 }
 
+TEST_F(ModelsCommand, the_folder_that_the_command_runs_in_has_a_name_too) {
+  const Captured made = systole_->run_in(systole_->folder() / "published", {"models", "register", "."});
+  EXPECT_EQ(made.exit.code, 0) << made.err;
+  expect_says(made.out, "published:1: ., ");
+}
+
+TEST_F(ModelsCommand, a_folder_that_cannot_be_read_is_not_registered_in_part) {
+  const std::filesystem::path closed = systole_->folder() / "published" / "closed";
+  std::filesystem::create_directory(closed);
+  std::filesystem::permissions(closed, std::filesystem::perms::none);
+  const Captured refused = systole_->run_as_user({"models", "register", "published"});
+  EXPECT_NE(refused.exit.code, 0) << refused.out;
+  expect_says(refused.err, "published");
+  EXPECT_TRUE(json_of({"models", "list"}).find("models")->items().empty());
+  std::filesystem::permissions(closed, std::filesystem::perms::owner_all);
+}
+
 TEST_F(ModelsCommand, a_damaged_registry_says_where_and_is_not_written_to) {
   run({"models", "register", "published"});
   const std::filesystem::path file = systole_->folder() / "runs/.models/audit.jsonl";

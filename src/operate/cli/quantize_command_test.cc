@@ -127,6 +127,12 @@ TEST_F(QuantizeCommand, never_writes_over_what_is_there) {
   expect_refused(run({"--out", "packed", "--limit", "50"}), 1, "packed.part' is there already", "rm -r '");
   EXPECT_EQ(text_of(systole_.folder() / "packed.part" / "notes"), "of a process that was killed");
   expect_only({"model", "packed.part"});
+  systole_.write("it's.part/notes", "");
+  const Captured killed = run({"--out", "it's", "--limit", "50"});
+  const std::size_t hint = killed.err.find("rm -r ");
+  ASSERT_NE(hint, std::string::npos) << killed.err;
+  EXPECT_EQ(systole_.shell(killed.err.substr(hint, killed.err.find('\n', hint) - hint)).exit.code, 0) << killed.err;
+  expect_only({"model", "packed.part"});
 }
 
 // A file size limit acts like a full disk.

@@ -74,7 +74,7 @@ Result<Hashes> hashes_of_folder(const std::string& path) {
   const std::filesystem::path folder(path);
   if (!is_folder(folder)) return Hashes{{folder.filename().string(), TRY(sha256_of_file(path))}};
   Hashes hashes;
-  for (const std::filesystem::path& file : files_below(folder)) {
+  for (const std::filesystem::path& file : TRY(files_below(folder))) {
     const std::filesystem::path relative = file.lexically_relative(folder);
     if (!is_hidden(relative)) hashes[relative.string()] = TRY(sha256_of_file(file.string()));
   }

@@ -17,9 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<std::string> recorded_path(const std::string& path) {
+Result<std::string> whole_path(const std::string& path) {
   std::string absolute = TRY(absolute_path(path));
   while (absolute.size() > 1 && absolute.ends_with('/')) absolute.pop_back();
+  return absolute;
+}
+
+Result<std::string> recorded_path(const std::string& path) {
+  const std::string absolute = TRY(whole_path(path));
   const fs::path below = fs::path(absolute).lexically_relative(TRY(working_folder()));
   return below.empty() || *below.begin() == ".." ? absolute : below.string();
 }
@@ -73,7 +78,7 @@ Result<RegisteredModel> folder_to_register(const std::string& path) {
   TRY(find_model(path));  // it can be opened
   RegisteredModel model;
   model.path = TRY(recorded_path(path));
-  const fs::path absolute = TRY(absolute_path(model.path));
+  const fs::path absolute = TRY(whole_path(path));
   model.name = (is_gguf(path) ? absolute.stem() : absolute.filename()).string();
   model.sha256 = TRY(hashes_of_folder(model.path));
   return model;

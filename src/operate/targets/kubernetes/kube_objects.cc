@@ -105,7 +105,7 @@ Result<std::vector<Node>> read_documents(std::string_view text, const std::strin
 
 Result<std::vector<Node>> read_objects(const Record& record) {
   std::vector<Node> objects;
-  for (const fs::path& file : files_below(record.place + "/files")) {
+  for (const fs::path& file : TRY(files_below(record.place + "/files"))) {
     if (file.extension() != ".yaml") continue;
     const std::string path = file.string();
     for (Node& object : TRY(read_documents(TRY(read_text_file(path)), path))) {
