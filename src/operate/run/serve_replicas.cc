@@ -17,8 +17,8 @@ namespace systole {
 namespace {
 
 constexpr Seconds kTurn(0.05), kHealthEvery(0.5);
-constexpr int kMostUnanswered = 6;  // then a replica hangs: half a minute
-constexpr Seconds kEnds(5.0);       // a replica without requests, after TERM
+constexpr Seconds kMostSilent(30.0);  // then a replica hangs; one that was told to stop refuses, and has its grace
+constexpr Seconds kEnds(5.0);         // a replica without requests, after TERM
 
 // The run or folder of the first replica, with a step if one was asked for.
 std::string found_run(const std::string& asked, const Node& first) {
@@ -84,6 +84,7 @@ class Replicas {
     ReplicaRestarts restarts;
     Seconds starts_at{};            // if there is no process
     std::optional<Seconds> serves;  // since when
+    std::optional<Seconds> silent_since;
     bool was_started = false, has_served = false, given_up = false;
   };
   Slot& slot(int i) { return slots_[static_cast<std::size_t>(i)]; }
@@ -96,7 +97,12 @@ class Replicas {
     read(i);
     if (!own.serves && own.process->said()) serve(i);
     if (has_ended) return ended(i, own.process->failure(own.process->process().wait()));
-    if (own.serves && balancer_.unanswered(i) >= kMostUnanswered) {
+    if (!own.serves || balancer_.unanswered(i) == 0) {
+      own.silent_since.reset();
+    } else if (!own.silent_since) {
+      own.silent_since = clock_.now();
+    }
+    if (own.silent_since && clock_.now() - *own.silent_since >= kMostSilent) {
       messages_.message(fmt::format("replica {} does not answer: it is killed", i));
       (void)own.process->process().signal_group(SIGKILL);
       balancer_.retire(i);
