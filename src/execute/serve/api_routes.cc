@@ -17,6 +17,11 @@
 
 namespace systole {
 
+std::string client_of(const HttpServerRequest& request) {
+  const std::string* authorization = request.header("authorization");
+  return authorization == nullptr ? request.peer : authorization->substr(authorization->find(' ') + 1);
+}
+
 HttpResponse refusal(const Error& error) {
   HttpResponse response{.status = http_status(error), .body = to_json(error_node(error))};
   if (response.status == 429 || response.status == 503) response.headers.emplace_back("Retry-After", "1");
@@ -31,12 +36,10 @@ std::int64_t unix_seconds(Clock& clock) {
   return std::chrono::duration_cast<std::chrono::seconds>(clock.calendar().time_since_epoch()).count();
 }
 
-// Whose request it is: what the balancer says, or the token, however "Bearer" is written before it, or the address.
+// What the balancer says.
 std::string key_of(const HttpServerRequest& request, const std::string& key_header) {
   const std::string* said = key_header.empty() ? nullptr : request.header(key_header);
-  if (said != nullptr) return *said;
-  const std::string* authorization = request.header("authorization");
-  return authorization == nullptr ? request.peer : authorization->substr(authorization->find(' ') + 1);
+  return said != nullptr ? *said : client_of(request);
 }
 
 std::size_t longest_spelling(const Tokenizer& tokenizer) {

@@ -47,6 +47,9 @@ struct ServedApi {
 // The served model and the thread must outlive the server; answers may outlive both.
 std::vector<HttpRoute> api_routes(const ServedApi& api, ServingThread& serving, Clock& clock);
 
+// Whose request it is: the token, however "Bearer" is written before it, or the address.
+std::string client_of(const HttpServerRequest& request);
+
 // The answer to a request that is refused.
 HttpResponse refusal(const Error& error);
 

@@ -77,13 +77,18 @@ ServedModel model_to_serve(const ServeCommand& options, Context& context) {
 }
 
 // Nothing: --follow is not given.
+std::optional<Followed> followed(const ServeCommand& options) {
+  if (options.follow.empty()) return {};
+  return options.follow == "blessed" ? Followed::blessed : Followed::latest;
+}
+
 std::unique_ptr<CheckpointFollower> follower_of(const ServeCommand& options, const ServedModel& served,
                                                 ServingThread& serving, Context& context) {
-  if (options.follow.empty()) return nullptr;
-  const Followed which = options.follow == "blessed" ? Followed::blessed : Followed::latest;
+  const std::optional<Followed> which = followed(options);
+  if (!which) return nullptr;
   return std::make_unique<CheckpointFollower>(
       served, serving,
-      FollowOptions{which, [&context](const Error& error) { context.out.warning(error); },
+      FollowOptions{*which, [&context](const Error& error) { context.out.warning(error); },
                     [&context](std::int64_t step) { context.out.notice(fmt::format("step {} is served", step)); }});
 }
 
@@ -113,6 +118,7 @@ ExitCode serve(const ServeCommand& options, Context& context) {
                            .backend = options.backend,
                            .run = options.run,
                            .words = options.given(),
+                           .follow = followed(options),
                            .server = {.bind = {options.listen, options.port},
                                       .tokens = tokens_in(options.token_file),
                                       .certificate = options.certificate,

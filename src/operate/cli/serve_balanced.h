@@ -3,6 +3,7 @@
 
 #include "ground/net/http_server.h"
 #include "operate/cli/command.h"
+#include "operate/run/checkpoint_follower.h"
 
 namespace systole::cli {
 
@@ -10,6 +11,7 @@ struct BalancedServe {
   std::int64_t replicas = 2, threads = 0;
   std::string backend, run;
   std::vector<std::string> words;  // options of each replica
+  std::optional<Followed> follow;  // as these say
   HttpServerOptions server;
   Seconds grace{30.0};
 };

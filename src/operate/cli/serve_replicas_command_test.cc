@@ -117,8 +117,36 @@ TEST_F(ServeReplicas, a_killed_replica_loses_no_request_that_was_not_begun_to_be
   EXPECT_TRUE(comes_true([&] { return server.err().find("serves again") != std::string::npos; })) << server.err();
   EXPECT_NE(server.err().find("has ended (killed by SIGKILL): it starts again in 1"), std::string::npos)
       << server.err();
+  const std::vector<pid_t> last = children_of(server.pid());
+  EXPECT_EQ(last.size(), 2U);
   EXPECT_TRUE(server.stop().ok()) << server.err();
-  EXPECT_TRUE(children_of(server.pid()).empty());
+  for (const pid_t replica : last) EXPECT_FALSE(is_alive(replica));
+}
+
+TEST_F(ServeReplicas, that_follow_look_at_a_hangup_and_start_again_when_their_first_checkpoint_is_gone) {
+  const auto trained = [](std::vector<std::string> words) {
+    words.insert(words.end(), {"--backend", "reference"});
+    const Captured made = systole_->run(words);
+    EXPECT_EQ(made.exit.code, 0) << made.err;
+  };
+  trained({"run", "job.yaml", "--folder", "followed"});
+  Server server(*systole_, {"--replicas", "2", "--follow", "latest", "--follow-every", "3600", "--name", "tiny-1"},
+                "followed");
+  ASSERT_TRUE(has_ready(server, 2)) << server.err();
+  const auto serves = [&](const char* replica, const char* step) {
+    const std::string name = fmt::format("systole:checkpoint_step{{model_name=\"tiny-1\",replica=\"{}\"}}", replica);
+    return comes_true([&] { return own_metric(server, name) == step; });
+  };
+  EXPECT_TRUE(serves("0", "2") && serves("1", "2")) << server.err();
+  trained({"resume", "followed", "--set", "train.steps=4"});  // keeps one checkpoint
+  server.signal(SIGHUP);
+  EXPECT_TRUE(serves("0", "4") && serves("1", "4")) << server.err();
+  const std::vector<pid_t> replicas = children_of(server.pid());
+  ASSERT_EQ(replicas.size(), 2U);
+  EXPECT_EQ(::kill(replicas[0], SIGKILL), 0);
+  EXPECT_TRUE(comes_true([&] { return server.err().find("serves again") != std::string::npos; })) << server.err();
+  EXPECT_TRUE(serves("0", "4") && serves("1", "4")) << server.err();
+  EXPECT_TRUE(server.stop().ok()) << server.err();
 }
 
 TEST_F(ServeReplicas, none_outlives_the_balancer) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <optional>
+#include <utility>
 
 #include "ground/base/counted.h"
 #include "ground/base/number_from.h"
@@ -16,13 +17,17 @@ namespace systole {
 namespace {
 
 constexpr Seconds kTurn(0.05), kHealthEvery(0.5);
-constexpr int kMostUnanswered = 6;  // then a replica hangs: half a minute
-constexpr Seconds kEnds(5.0);       // a replica without requests, after TERM
+constexpr Seconds kMostSilent(30.0);  // then a replica hangs; one that was told to stop refuses, and has its grace
+constexpr Seconds kEnds(5.0);         // a replica without requests, after TERM
+
+// The run or folder of the first replica, with a step if one was asked for.
+std::string found_run(const std::string& asked, const Node& first) {
+  return asked.empty() || names_registered_model(asked) ? first.text_at("run") : asked;
+}
 
 // What names the model of the first replica again, whatever is newest by then.
 std::string same_run(const std::string& asked, const Node& first) {
-  const bool found = asked.empty() || names_registered_model(asked);
-  const std::string step = first.text_at("step"), run = found ? first.text_at("run") : asked;
+  const std::string step = first.text_at("step"), run = found_run(asked, first);
   if (!number_from(step) || parse_checkpoint_reference(run).step) return run;
   return run.substr(0, run.find_last_not_of('/') + 1) + "@" + step;
 }
@@ -52,6 +57,11 @@ class Replicas {
   void read() {
     for (int i = 0; i < asked_.replicas; ++i) read(i);
   }
+  // Those that serve look for a newer checkpoint.
+  void look_now() {
+    for (Slot& slot : slots_)
+      if (slot.process && slot.serves) (void)slot.process->process().signal(SIGHUP);
+  }
   const std::optional<Node>& first() const { return first_; }
   std::int64_t restarts() const { return restarts_; }
 
@@ -74,7 +84,8 @@ class Replicas {
     ReplicaRestarts restarts;
     Seconds starts_at{};            // if there is no process
     std::optional<Seconds> serves;  // since when
-    bool has_served = false, given_up = false;
+    std::optional<Seconds> silent_since;
+    bool was_started = false, has_served = false, given_up = false;
   };
   Slot& slot(int i) { return slots_[static_cast<std::size_t>(i)]; }
 
@@ -86,7 +97,12 @@ class Replicas {
     read(i);
     if (!own.serves && own.process->said()) serve(i);
     if (has_ended) return ended(i, own.process->failure(own.process->process().wait()));
-    if (own.serves && balancer_.unanswered(i) >= kMostUnanswered) {
+    if (!own.serves || balancer_.unanswered(i) == 0) {
+      own.silent_since.reset();
+    } else if (!own.silent_since) {
+      own.silent_since = clock_.now();
+    }
+    if (own.silent_since && clock_.now() - *own.silent_since >= kMostSilent) {
       messages_.message(fmt::format("replica {} does not answer: it is killed", i));
       (void)own.process->process().signal_group(SIGKILL);
       balancer_.retire(i);
@@ -96,8 +112,9 @@ class Replicas {
   Status start(int i) {
     std::vector<std::string> argv = asked_.argv;
     const bool named = std::ranges::any_of(argv, [](const std::string& word) { return word.starts_with("--name="); });
-    if (first_ && !named) argv.insert(argv.end(), {"--name", first_->text_at("model")});  // it may be a registered one
-    Result<ReplicaProcess> process = ReplicaProcess::start(argv, run_);
+    if (first_ && !named) argv.push_back("--name=" + first_->text_at("model"));  // it may be a registered one
+    const bool again = std::exchange(slot(i).was_started, true);
+    Result<ReplicaProcess> process = ReplicaProcess::start(argv, again ? run_again_ : run_);
     if (!process.ok()) return ended(i, process.error());
     slot(i).process = std::move(*process);
     slot(i).serves.reset();
@@ -119,7 +136,10 @@ class Replicas {
     balancer_.begin(i, own.process->address(), own.process->token());
     if (!first_) {
       first_ = own.process->said();
-      run_ = same_run(asked_.run, *first_);
+      run_ = run_again_ = same_run(asked_.run, *first_);
+      // That checkpoint may be gone by then.
+      if (asked_.follow) run_again_ = found_run(asked_.run, *first_);
+      if (asked_.follow == Followed::latest) run_again_ = parse_checkpoint_reference(run_again_).run;
       for (const std::string& line : before_) messages_.message(line);
     } else {
       messages_.message(fmt::format("replica {} serves{}", i, own.has_served ? " again" : ""));
@@ -151,7 +171,7 @@ class Replicas {
   Balancer& balancer_;
   const RunMessages& messages_;
   Clock& clock_;
-  std::string run_;  // that the next replica serves
+  std::string run_, run_again_;  // that a replica serves when it is started first, and later
   std::vector<Slot> slots_;
   std::optional<Node> first_;        // what the first one said of itself
   std::vector<std::string> before_;  // lines until then
@@ -164,15 +184,17 @@ class Replicas {
 Result<ReplicasServed> serve_replicas(const ReplicasAsked& asked,
                                       const std::function<void(const NetAddress& address, const Node& first)>& begun,
                                       const RunMessages& messages, Clock& clock) {
-  const SignalWatch watch;
+  const SignalWatch watch(asked.follow ? Hangup::reload : Hangup::stop);
   const std::unique_ptr<HttpUpstreams> upstreams = TRY(HttpUpstreams::start());
   Balancer balancer(asked.replicas, *upstreams);
   HttpServerOptions options = asked.server;
   options.routes = balancer.routes();
   std::unique_ptr<HttpServer> server = TRY(HttpServer::start(std::move(options)));
   Replicas replicas(asked, balancer, messages, clock);
+  int looked = 0;
   for (bool is_told = false; !watch.stop_requested(); clock.sleep(kTurn)) {
     TRY(replicas.look_after());
+    if (const int reloads = watch.reloads(); reloads != std::exchange(looked, reloads)) replicas.look_now();
     if (replicas.first() && !std::exchange(is_told, true)) begun(server->address(), *replicas.first());
   }
   const Seconds until = clock.now() + asked.grace;

@@ -3,16 +3,19 @@
 // the replicas, each of which loads the model for itself, and looks after them.
 //
 // The first replica is started alone: what is wrong with the options is said once, and the others find the model's files
-// in the page cache. All serve the checkpoint that the first one found, also those that are started later. One that
-// ends, or answers no question about its health for half a minute, is started again (replica_restarts.h). None outlives
-// this process, however it ends.
+// in the page cache. All serve the checkpoint that the first one found, also those that are started later; but if they
+// follow a run, which removes its old checkpoints, one that is started again begins as if it were the first, and SIGHUP
+// is passed on to them. One that ends, or answers no question about its health for half a minute, is started again
+// (replica_restarts.h). None outlives this process, however it ends.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "execute/serve/balance/balancer.h"
 #include "ground/base/document.h"
+#include "operate/run/checkpoint_follower.h"
 #include "operate/run/run_messages.h"
 
 namespace systole {
@@ -21,8 +24,9 @@ struct ReplicasAsked {
   int replicas = 2;
   std::vector<std::string> argv;  // of one: the program and its options, but for those of its place
   std::string run;                // as asked for: "RUN", "RUN@STEP", a folder, or "", the newest run
-  HttpServerOptions server;       // of the balancer, without routes
-  Seconds grace{30.0};            // that requests have to end once it is stopped
+  std::optional<Followed> follow = {};  // as their options say
+  HttpServerOptions server;             // of the balancer, without routes
+  Seconds grace{30.0};                  // that requests have to end once it is stopped
 };
 
 struct ReplicasServed {

@@ -86,6 +86,22 @@ TEST_F(BalancerTest, passes_a_request_on_and_its_answer_back) {
   EXPECT_EQ(client_->send({.url = "http://" + to_string(server_->address()) + "/v1/models"}).value().status, 401);
 }
 
+TEST_F(BalancerTest, a_token_is_one_client_however_it_is_shown) {
+  std::vector<std::string> keys;
+  start({[&](const std::string& request) {
+    const std::size_t begin = request.find("x-systole-key: ");
+    keys.push_back(request.substr(begin, request.find("\r\n", begin) - begin));
+    return Reply{FakeUpstream::whole(200, "{}")};
+  }});
+  for (const char* shown : {"Bearer ours", "bearer ours"}) {
+    HttpRequest request{.method = "GET", .url = "http://" + to_string(server_->address()) + "/v1/models"};
+    request.headers = {{"Authorization", shown}};
+    EXPECT_EQ(client_->send(request).value().status, 200);
+  }
+  ASSERT_EQ(keys.size(), 2U);
+  EXPECT_EQ(keys[0], keys[1]);
+}
+
 TEST_F(BalancerTest, equal_prompts_stay_and_others_take_turns) {
   start({says(200, "{}"), says(200, "{}")});
   for (int i = 0; i < 3; ++i) EXPECT_EQ(complete().status, 200);

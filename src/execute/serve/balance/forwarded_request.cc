@@ -32,10 +32,7 @@ HttpResponse response_of(const HttpReplyHead& head) {
 }
 
 // Who sends it, so that the replica can let clients take turns; not the token itself.
-std::string key_of(const HttpServerRequest& request) {
-  const std::string* authorization = request.header("authorization");
-  return to_hex(hash64(authorization == nullptr ? request.peer : *authorization));
-}
+std::string key_of(const HttpServerRequest& request) { return to_hex(hash64(client_of(request))); }
 
 Error broken(std::string_view how) {
   return error(ErrorKind::interrupted, "the replica that computed this answer failed: {}", how);
