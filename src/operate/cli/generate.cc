@@ -124,8 +124,8 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   }
   began = context.clock.now();
   // A published model's context is longer than one prompt needs.
-  const std::int64_t needed = static_cast<std::int64_t>(prompts[0].size()) +
-                              std::min(options.generate.max_tokens, served.spec.context());
+  const std::int64_t needed =
+      static_cast<std::int64_t>(prompts[0].size()) + std::min(options.generate.max_tokens, served.spec.context());
   const std::unique_ptr<Engine> engine =
       open_engine(served, machine,
                   {.cache = served.step ? 0 : needed, .parameter = weights.parameter(), .drafts = drafts})

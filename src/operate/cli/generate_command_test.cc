@@ -44,8 +44,8 @@ TEST_F(GenerateCommandLine, reports_device_load_first_token_and_generation) {
 }
 
 TEST_F(GenerateCommandLine, takes_any_number_of_tokens) {
-  const Captured said = systole_.run({"generate", "model", "--backend", "reference", "--prompt", "All",
-                                      "--temperature", "0", "--tokens", "9223372036854775807"});
+  const Captured said = systole_.run({"generate", "model", "--backend", "reference", "--prompt", "All", "--temperature",
+                                      "0", "--tokens", "9223372036854775807"});
   EXPECT_EQ(said.exit.code, 0) << said.err;
 }
 

@@ -42,8 +42,12 @@ ExitCode serve_balanced(const BalancedServe& options, Context& context) {
     fail(
         error(ErrorKind::unsupported, "--replicas: several processes on {} would take the same device", options.backend)
             .hinted("leave it out, or compute with --backend cpu"));
-  const ReplicasAsked asked{static_cast<int>(options.replicas), replica_words(options), options.run,
-                            options.follow, options.server, options.grace};
+  const ReplicasAsked asked{static_cast<int>(options.replicas),
+                            replica_words(options),
+                            options.run,
+                            options.follow,
+                            options.server,
+                            options.grace};
   const auto begun = [&](const NetAddress& address, const Node& first) {
     const std::string url =
         fmt::format("{}://{}/v1", options.server.certificate.empty() ? "http" : "https", to_string(address));
