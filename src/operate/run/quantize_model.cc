@@ -51,8 +51,8 @@ Result<Bytes> make_whole_folder(const std::string& path, const std::function<Res
   std::error_code failed;
   if (!std::filesystem::create_directory(part_path, failed)) {
     if (failed) return os_error(failed.value(), "create the folder", part_path);
-    return there(part_path, fmt::format("another process writes it, or one was killed: then rm -r {}",
-                                        shell_quoted(part_path)));
+    return there(part_path,
+                 fmt::format("another process writes it, or one was killed: then rm -r {}", shell_quoted(part_path)));
   }
   const auto written = [&]() -> Result<Bytes> {
     const std::unique_ptr<Store> inside = TRY(open_posix_store(part_path)), store = TRY(open_posix_store(parent));

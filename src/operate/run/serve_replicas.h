@@ -22,8 +22,8 @@ namespace systole {
 
 struct ReplicasAsked {
   int replicas = 2;
-  std::vector<std::string> argv;  // of one: the program and its options, but for those of its place
-  std::string run;                // as asked for: "RUN", "RUN@STEP", a folder, or "", the newest run
+  std::vector<std::string> argv;        // of one: the program and its options, but for those of its place
+  std::string run;                      // as asked for: "RUN", "RUN@STEP", a folder, or "", the newest run
   std::optional<Followed> follow = {};  // as their options say
   HttpServerOptions server;             // of the balancer, without routes
   Seconds grace{30.0};                  // that requests have to end once it is stopped
