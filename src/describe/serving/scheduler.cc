@@ -176,6 +176,8 @@ ServingStep ServingScheduler::next() {
   }
   std::ranges::sort(step.decode, {}, &ServingStep::Sequence::slot);
   std::int64_t room = limits_.prefill;
+  if (limits_.prefill_beside > 0 && !step.decode.empty() && !limits_.whole_prompts)
+    room = std::min(room, limits_.prefill_beside);
   const auto add = [&](std::size_t slot) {
     step.prefill.push_back(cut(slot, room));
     room -= step.prefill.back().end - step.prefill.back().begin;

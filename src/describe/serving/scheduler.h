@@ -45,6 +45,8 @@ struct ServingLimits {
   std::int64_t waiting = 0;  // requests that wait for a slot; one more is refused
   // Tokens of prompts per step; a running sequence waits for no more than these between two tokens.
   std::int64_t prefill = 512;
+  // The same of a step in which a running sequence gets a token, and not of whole prompts; 0: no fewer.
+  std::int64_t prefill_beside = 0;
   // A prompt is one piece, however long: of an encoder. Then a step has one prompt, or several that `prefill` allows.
   bool whole_prompts = false;
   std::int64_t pages = 0;  // of the pool; 0: each slot has memory of its own

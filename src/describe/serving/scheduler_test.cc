@@ -65,6 +65,18 @@ TEST(ServingScheduler, a_step_has_so_many_tokens_of_prompts_and_a_long_one_takes
       << "the rest of a request that is gone is not computed";
 }
 
+TEST(ServingScheduler, a_step_of_running_sequences_may_have_fewer_tokens_of_prompts) {
+  ServingScheduler scheduler({.slots = 2, .cache = 100, .waiting = 8, .prefill = 20, .prefill_beside = 6});
+  scheduler.add({.id = 1, .prompt = 30});
+  scheduler.add({.id = 2, .prompt = 10});
+  EXPECT_EQ(scheduler.next().prefill, (Pieces{{1, 0, 0, 20, true, false}})) << "nobody waits for a token";
+  EXPECT_EQ(scheduler.next().prefill, (Pieces{{1, 0, 20, 30, false, true}, {2, 1, 0, 10, true, true}}));
+  scheduler.remove(2);
+  scheduler.add({.id = 3, .prompt = 10});
+  EXPECT_EQ(scheduler.next().prefill, (Pieces{{3, 1, 0, 6, true, false}}));
+  EXPECT_EQ(scheduler.next().prefill, (Pieces{{3, 1, 6, 10, false, true}}));
+}
+
 TEST(ServingScheduler, an_encoder_takes_whole_prompts) {
   ServingScheduler scheduler({.slots = 8, .cache = 100, .waiting = 8, .prefill = 20, .whole_prompts = true});
   for (const auto& [id, prompt] : {std::pair(1, 50), std::pair(2, 10), std::pair(3, 10), std::pair(4, 10)})

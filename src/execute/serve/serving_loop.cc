@@ -24,6 +24,7 @@ ServingLimits limits_of(const Engine& engine, const ServingLoopOptions& options)
   ServingLimits limits = engine.limits();
   limits.waiting = options.waiting;
   if (options.prefill > 0) limits.prefill = options.prefill;
+  limits.prefill_beside = options.prefill_beside;
   return limits;
 }
 

@@ -16,9 +16,10 @@ Error told(Error failure) {
 
 }  // namespace
 
-ServingThread::ServingThread(std::unique_ptr<Engine> engine, std::int64_t waiting, std::optional<std::int64_t> step)
+ServingThread::ServingThread(std::unique_ptr<Engine> engine, std::int64_t waiting, std::optional<std::int64_t> step,
+                             std::int64_t prefill_beside)
     : engine_(std::move(engine)),
-      loop_(*engine_, {.waiting = waiting}),
+      loop_(*engine_, {.waiting = waiting, .prefill_beside = prefill_beside}),
       vectors_(*engine_),
       most_(engine_->slots() + waiting),
       counts_{.step = step},

@@ -60,8 +60,9 @@ struct WeightsReload {
 
 class ServingThread {
  public:
-  // `step`: of the checkpoint in the engine, if it is of a run.
-  ServingThread(std::unique_ptr<Engine> engine, std::int64_t waiting, std::optional<std::int64_t> step = {});
+  // `step`: of the checkpoint in the engine, if it is of a run. `prefill_beside`: as ServingLimits.
+  ServingThread(std::unique_ptr<Engine> engine, std::int64_t waiting, std::optional<std::int64_t> step = {},
+                std::int64_t prefill_beside = 0);
   ~ServingThread();  // ends after the step that runs; requests are dropped without a call
   ServingThread(const ServingThread&) = delete;
   ServingThread& operator=(const ServingThread&) = delete;

@@ -28,7 +28,7 @@ struct ServeCommand {
   std::string speculate, follow;
   bool unnormalized = false;
   int port = 8000;
-  std::int64_t slots = 4, context = 0, cache_tokens = 0, waiting = 64;
+  std::int64_t slots = 4, context = 0, cache_tokens = 0, waiting = 64, prefill_tokens = 0;
   double grace_s = 30, follow_every_s = 5;
   WeightsOption weights;
   std::int64_t threads = 0, replicas = 1;
@@ -173,7 +173,7 @@ ExitCode serve(const ServeCommand& options, Context& context) {
   const Bytes cache = memory[Residence::cache];
   const std::string weights_note = weights.note(engine->program());
   raise_open_files();
-  ServingThread serving(std::move(engine), options.waiting, served.step);
+  ServingThread serving(std::move(engine), options.waiting, served.step, options.prefill_tokens);
   const SignalWatch watch(options.follow.empty() ? Hangup::stop : Hangup::reload);
   const std::unique_ptr<HttpServer> server = HttpServer::start({.bind = {options.listen, options.port},
                                                                 .routes = api_routes(api, serving, context.clock),
@@ -260,6 +260,12 @@ void add_serve(Subcommand app, Context& context) {
       .check(positive())
       .capture_default_str()
       .needs("--follow");
+  command
+      .add_option("--prefill-tokens", options->prefill_tokens,
+                  "tokens of prompts in a step that has tokens of running answers too: fewer hold those up for less "
+                  "long, and finish prompts later; 0: as many as are computed at once, 512")
+      .check(at_least(0))
+      .capture_default_str();
   command.add_option("--waiting", options->waiting, "requests that wait for a slot; one more is refused with 429")
       .check(at_least(0))
       .capture_default_str();

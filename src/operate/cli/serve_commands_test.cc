@@ -458,7 +458,7 @@ TEST_F(ServeCommand, with_few_pages_answers_stay_the_same) {
     alone = text_at(json_of(server.complete(R"(, "max_tokens": 60)")));
     EXPECT_TRUE(server.stop().ok());
   }
-  Server server(*systole_, {"--context", "80", "--slots", "2", "--cache-tokens", "80"});
+  Server server(*systole_, {"--context", "80", "--slots", "2", "--cache-tokens", "80", "--prefill-tokens", "3"});
   std::string other;
   std::thread beside([&, complete = server.another_client()] {
     other = text_at(json_of(complete(R"({"model": "tiny-1", "prompt": "word", "temperature": 0, "max_tokens": 60})")));
