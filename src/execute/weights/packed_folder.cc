@@ -132,10 +132,9 @@ bool is_packed_folder(const std::string& path) {
 }
 
 Result<Bytes> write_packed_folder(Executor& executor, HfFolder& from, const Tokenizer& tokenizer, Store& to) {
-  std::map<std::string, std::string> metadata = {{"format", kFormat},
-                                                 {"version", std::to_string(kVersion)},
-                                                 {"weights", "int8"},
-                                                 {"source_hash", TRY(from.hash())}};
+  const std::string source = TRY(from.hash());
+  std::map<std::string, std::string> metadata = {
+      {"format", kFormat}, {"version", std::to_string(kVersion)}, {"weights", "int8"}, {"source_hash", source}};
   if (is_gguf(from.path)) metadata.emplace(kBeginsWithBos, tokenizer.before().empty() ? "false" : "true");
   std::vector<SafetensorsSource> sources;
   const std::vector<ProgramValue>& values = executor.program().values;

@@ -45,8 +45,11 @@ Status read_registration(const Node& line, std::vector<RegisteredModel>& models)
   model.workload_sha256 = TRY(text_in(line, "workload_sha256"));
   model.plan_sha256 = TRY(text_in(line, "plan_sha256"));
   model.data = TRY(text_in(line, "data"));
-  for (const Node& parent : TRY(line.get("parents"))->items())
-    model.parents.push_back({TRY(text_in(parent, "from")), TRY(text_in(parent, "hash"))});
+  for (const Node& parent : TRY(line.get("parents"))->items()) {
+    ModelParent& made = model.parents.emplace_back();
+    made.from = TRY(text_in(parent, "from"));
+    made.hash = TRY(text_in(parent, "hash"));
+  }
   for (const Node::Entry& metric : TRY(line.get("metrics"))->entries())
     model.metrics[metric.key] = TRY(metric.value.as_double());
   models.push_back(std::move(model));
@@ -59,8 +62,12 @@ Status read_promotion(const Node& line, std::vector<RegisteredModel>& models) {
     return std::ranges::find_if(models,
                                 [&](const RegisteredModel& m) { return m.name == name && m.version == version; });
   };
-  Promotion promotion{TRY(text_in(line, "at")), TRY(text_in(line, "by")), TRY(stage_in(line, "from")),
-                      TRY(stage_in(line, "to")), TRY(texts_in(line, "required"))};
+  Promotion promotion;  // filled one by one: gcc loses what a braced list has made before a TRY that returns
+  promotion.at = TRY(text_in(line, "at"));
+  promotion.by = TRY(text_in(line, "by"));
+  promotion.from = TRY(stage_in(line, "from"));
+  promotion.to = TRY(stage_in(line, "to"));
+  promotion.required = TRY(texts_in(line, "required"));
   const auto model = find(TRY(number_in(line, "version", 1)));
   if (model == models.end() || model->stage != promotion.from) return wrong_order(line);
   if (const std::optional<std::int64_t> archived = TRY(number_in(line, "archived", 1))) {

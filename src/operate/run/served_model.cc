@@ -103,9 +103,10 @@ Result<ServedModel> model_of_weights(const std::string& path, const ModelSpec& s
 
 Result<ServedModel> model_of_weights(const std::string& path, const ModelSpec& spec,
                                      const std::shared_ptr<HfFolder>& folder) {
-  ServedModel served =
-      TRY(model_of_weights(path, spec, TRY(tokenizer_of(*folder, spec)), DType::f32,
-                           [folder](Executor& executor) { return load_weights(executor, *folder, 0, true); }));
+  Tokenizer tokenizer = TRY(tokenizer_of(*folder, spec));
+  ServedModel served = TRY(model_of_weights(path, spec, std::move(tokenizer), DType::f32, [folder](Executor& executor) {
+    return load_weights(executor, *folder, 0, true);
+  }));
   served.hash_of_weights = [folder] { return folder->hash(); };
   return served;
 }
@@ -130,10 +131,12 @@ Result<ServedModel> model_of_folder(const std::string& path) {
 Result<ServedModel> model_of_packed(const std::string& path) {
   const auto packed = std::make_shared<PackedFolder>(TRY(open_packed_folder(path)));
   const Workload workload = TRY(workload_around(path));
-  ServedModel served = TRY(model_of_weights(path, workload.model, TRY(tokenizer_of(*packed, workload.model)), DType::i8,
+  Tokenizer tokenizer = TRY(tokenizer_of(*packed, workload.model));
+  ServedModel served = TRY(model_of_weights(path, workload.model, std::move(tokenizer), DType::i8,
                                             [packed](Executor& executor) { return load_packed(executor, *packed); }));
   served.hash_of_weights = [path]() -> Result<std::string> {
-    return TRY(sha256_of_file(path + "/" + kPackedWeights)) + TRY(sha256_of_file(path + "/" + kHfConfig));
+    const std::string weights = TRY(sha256_of_file(path + "/" + kPackedWeights));
+    return weights + TRY(sha256_of_file(path + "/" + kHfConfig));
   };
   served.resources = workload.resources;
   return with_files(std::move(served), *packed->folder.store, path);
@@ -212,9 +215,9 @@ std::string ServedModel::last_name() const {
 
 Result<std::string> ServedModel::hash() const {
   const std::string pooled = pooling ? fmt::format("{} {}", name_of(pooling->pooling), pooling->normalize) : "";
+  const std::string weights = TRY(hash_of_weights());
   Hasher hasher;
-  hasher.add(
-      fmt::format("{} {} {} {}\n", TRY(hash_of_weights()), to_hex(tokenizer.hash()), fmt::join(ends, ","), pooled));
+  hasher.add(fmt::format("{} {} {} {}\n", weights, to_hex(tokenizer.hash()), fmt::join(ends, ","), pooled));
   hasher.add(chat_template.value_or(""));
   return to_hex(hasher.digest());
 }
@@ -302,8 +305,8 @@ Result<std::optional<chat::ChatPrompt>> chat_of(const ServedModel& model, const 
   const std::optional<std::string>& text = other ? other : model.chat_template;
   if (!text) return std::optional<chat::ChatPrompt>();
   const Tokenizer& tokenizer = model.tokenizer;
-  return std::optional(chat::ChatPrompt(TRY(chat::ChatTemplate::parse(*text)), tokenizer,
-                                        special_name(tokenizer, tokenizer.bos()),
+  chat::ChatTemplate parsed = TRY(chat::ChatTemplate::parse(*text));
+  return std::optional(chat::ChatPrompt(std::move(parsed), tokenizer, special_name(tokenizer, tokenizer.bos()),
                                         special_name(tokenizer, tokenizer.eos())));
 }
 
