@@ -17,11 +17,11 @@ Error no_reply(std::string_view why) { return error(ErrorKind::io, "this is no H
 
 // The status of "HTTP/1.1 200 OK".
 Result<int> status_in(std::string_view line) {
-  const std::optional<int> status = line.size() < 12 ? std::nullopt : number_from<int>(line.substr(9, 3));
-  if (!line.starts_with("HTTP/1.1 ") || !status || (line.size() > 12 && line[12] != ' '))
+  const int status = line.size() < 12 ? -1 : number_from<int>(line.substr(9, 3)).value_or(-1);
+  if (!line.starts_with("HTTP/1.1 ") || status < 0 || (line.size() > 12 && line[12] != ' '))
     return no_reply("its first line is not HTTP/1.1 STATUS");
-  if (*status < 200 || *status > 999) return no_reply("its status is not a final one");
-  return *status;
+  if (status < 200 || status > 999) return no_reply("its status is not a final one");
+  return status;
 }
 
 }  // namespace
