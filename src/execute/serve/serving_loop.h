@@ -65,7 +65,7 @@ struct SequenceReceiver {
 };
 
 struct ServingLoopOptions {
-  std::int64_t waiting = 0;  // as ServingLimits
+  std::int64_t waiting = 0;         // as ServingLimits
   std::int64_t prefill = 0;         // tokens of prompts per step; 0: as many as the engine computes at once
   std::int64_t prefill_beside = 0;  // as ServingLimits
 };
