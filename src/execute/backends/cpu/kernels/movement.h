@@ -1,5 +1,6 @@
 #pragma once
-// Data movement: strided copies (transpose, slice, concatenate, pad and broadcast), fills, and the two ops of a cache.
+// Data movement: strided copies (transpose, slice, concatenate, pad and broadcast), fills, a row taken from each entry,
+// and rows written into a cache.
 // Roofline: bytes read and written over the memory's rate.
 
 #include "execute/backends/cpu/kernels/reduce.h"
@@ -45,6 +46,18 @@ struct CacheWriteArgs {
   const std::int32_t* position;
   int elem_size;
   std::int64_t batch, cache_rows, count, inner;
+  int threads;
+};
+
+// Row t of entry b goes to position position[b] + t: row (position mod size) of page table[b, position / size]. Without a
+// table entry b has page b alone.
+struct PageWriteArgs {
+  const void* pages_in;                  // copied first if it is not the pool itself
+  void* pages;                           // [count, size, inner]
+  const void* rows;                      // [batch, t, inner]
+  const std::int32_t *table, *position;  // [batch, entries] or null, [batch]
+  int elem_size;
+  std::int64_t count, size, batch, t, entries, inner;
   int threads;
 };
 

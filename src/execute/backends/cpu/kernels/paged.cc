@@ -380,23 +380,4 @@ KernelReport paged_attention(const PagedAttentionArgs& args) {
   return {pairs * of_pair + queries * z.d, pairs, skipped * of_pair, skipped, bytes_read, queries * z.d * elem};
 }
 
-KernelReport page_write(const PageWriteArgs& args) {
-  const i64 bytes = args.inner * args.elem_size;
-  if (args.pages_in != args.pages) {
-    __builtin_memcpy(args.pages, args.pages_in, static_cast<std::size_t>(args.count * args.size * bytes));
-  }
-  parallel_blocks(args.threads, args.batch * args.t, rows_per_part(bytes), [&](i64 begin, i64 end) {
-    for (i64 i = begin; i < end; ++i) {
-      const i64 b = i / args.t, at = args.position[b] + i % args.t;
-      if (at < 0 || at >= args.entries * args.size) continue;
-      const i64 page = args.table == nullptr ? b : args.table[b * args.entries + at / args.size];
-      if (page < 0 || page >= args.count) continue;
-      __builtin_memcpy(static_cast<char*>(args.pages) + (page * args.size + at % args.size) * bytes,
-                       static_cast<const char*>(args.rows) + i * bytes, static_cast<std::size_t>(bytes));
-    }
-  });
-  const i64 rows = args.batch * args.t * bytes, indices = args.batch * (args.table == nullptr ? 1 : args.entries + 1);
-  return {0, 0, 0, 0, rows + indices * 4, rows};
-}
-
 }  // namespace systole::cpu::SYSTOLE_ISA

@@ -1,23 +1,11 @@
 #pragma once
-// The cache of keys and values in pages: writing rows into it, and attention over it (describe/ops/paged.cc). Computes in
-// f32. A query's result has the same bits whatever else is in the call: the number of queries and of entries, the
-// query's place among them, and the pages that hold its keys.
+// Attention over a cache of keys and values in pages (describe/ops/paged.cc). Computes in f32. A query's result has the
+// same bits whatever else is in the call: the number of queries and of entries, the query's place among them, and the
+// pages that hold its keys.
 
 #include "execute/backends/cpu/kernels/attention.h"
 
 namespace systole::cpu {
-
-// Row t of entry b goes to position position[b] + t: row (position mod size) of page table[b, position / size]. Without a
-// table entry b has page b alone.
-struct PageWriteArgs {
-  const void* pages_in;                  // copied first if it is not the pool itself
-  void* pages;                           // [count, size, inner]
-  const void* rows;                      // [batch, t, inner]
-  const std::int32_t *table, *position;  // [batch, entries] or null, [batch]
-  int elem_size;
-  std::int64_t count, size, batch, t, entries, inner;
-  int threads;
-};
 
 struct PagedShape {
   std::int64_t b, t, h, n, d;
