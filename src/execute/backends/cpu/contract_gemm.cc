@@ -8,7 +8,7 @@
 namespace systole::cpu {
 namespace {
 
-constexpr std::int64_t kFewRows = 16;  // rows of the left operand: with fewer, packing the right one does not pay
+constexpr std::int64_t kLeastRows = 16;  // of the left operand; products of fewer are oneDNN's
 
 class GemmContraction : public Contraction {
  public:
@@ -73,7 +73,7 @@ bool widens_bf16(DnnlIsa isa) {
 
 bool multiplies_by_gemm(const ContractPlan& plan, DType operand) {
   if (operand == DType::bf16) return widens_bf16();
-  return plan.right.n == 1 && plan.right.k % 1024 == 0 && plan.m >= kFewRows && plan.k > 1;
+  return plan.right.n == 1 && plan.right.k % 1024 == 0 && plan.m >= kLeastRows && plan.k > 1;
 }
 
 std::unique_ptr<Contraction> make_gemm_contraction(ContractPlan plan, ContractTypes types, const Kernels& kernels,

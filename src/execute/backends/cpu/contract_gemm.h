@@ -1,5 +1,6 @@
 #pragma once
-// Contractions by kernels/gemm.cc, where it is faster than oneDNN's matmul.
+// Contractions by kernels/gemm.cc: where it is faster than oneDNN's matmul, and all of f32 on an exact device
+// (contract.h), since its bits depend neither on the threads nor on the other rows.
 
 #include <memory>
 
@@ -15,7 +16,7 @@ namespace systole::cpu {
 // no bf16 product below AVX-512.
 bool widens_bf16(DnnlIsa isa = dnnl_isa());
 
-// True: use gemm rather than oneDNN. Besides bf16: oneDNN 2.6 reads an f32 right operand whose rows are a multiple of
+// True: gemm is faster than oneDNN. Besides bf16: oneDNN 2.6 reads an f32 right operand whose rows are a multiple of
 // 4 KiB apart at half its rate (1024 × 3072 × 768: 190 GFLOP/s, gemm 280), because the rows map to the same cache sets.
 bool multiplies_by_gemm(const ContractPlan& plan, DType operand);
 

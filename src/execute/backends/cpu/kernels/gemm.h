@@ -1,6 +1,5 @@
 #pragma once
-// C = A B in f32, with operands in f32 or bf16. Used if bf16 instructions are slower than f32 ones, or if oneDNN's f32
-// product is slow at the operand's stride (contract_gemm.h).
+// C = A B in f32, with operands in f32 or bf16. contract_gemm.h says which products it makes rather than oneDNN.
 
 #include "execute/backends/cpu/kernels/elem.h"
 
