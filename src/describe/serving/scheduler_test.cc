@@ -162,7 +162,12 @@ TEST(ServingScheduler, random_events_lose_no_slot_and_no_request) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     std::uint64_t draws = 0;
     const auto draw = [&](std::uint32_t below) { return philox(seed, philox_counter(draws++, 0))[0] % below; };
-    const ServingLimits limits{1 + draw(5), 50, draw(6), 1 + draw(40), draw(4) == 0};
+    const ServingLimits limits{.slots = 1 + draw(5),
+                               .cache = 50,
+                               .waiting = draw(6),
+                               .prefill = 1 + draw(40),
+                               .prefill_beside = draw(3) == 0 ? 1 + draw(10) : 0,
+                               .whole_prompts = draw(4) == 0};
     ServingScheduler scheduler(limits);
     std::set<std::uint64_t> accepted, begun, gone;
     std::map<std::uint64_t, std::int64_t> slot_of, prompts, computed;
@@ -204,7 +209,9 @@ TEST(ServingScheduler, random_events_lose_no_slot_and_no_request) {
           computed[piece.id] = piece.end;
           tokens += piece.end - piece.begin;
         }
-        EXPECT_TRUE(tokens <= limits.prefill || (limits.whole_prompts && step.prefill.size() == 1)) << tokens;
+        const bool beside = limits.prefill_beside > 0 && !step.decode.empty() && !limits.whole_prompts;
+        const std::int64_t most = beside ? std::min(limits.prefill, limits.prefill_beside) : limits.prefill;
+        EXPECT_TRUE(tokens <= most || (limits.whole_prompts && step.prefill.size() == 1)) << tokens;
         EXPECT_LE(static_cast<std::int64_t>(slot_of.size()), limits.slots);
       }
       EXPECT_EQ(scheduler.running(), static_cast<std::int64_t>(slot_of.size()));
