@@ -65,36 +65,40 @@ TEST_F(ServedIsPlanned, memory_is_that_of_the_engines_program) {
 
 // Of the same requests, all there from the start: as many steps, and the same order in which answers end.
 TEST_F(ServedIsPlanned, steps_are_those_of_the_servers_loop) {
-  const std::unique_ptr<Engine> served = engine();
-  ServingLoop loop(*served, {.waiting = 64});
-  std::vector<ArrivingRequest> arrivals;
-  std::vector<std::uint64_t> ended;
-  for (std::uint64_t id = 0; id < 9; ++id) {
-    const auto prompt = static_cast<std::int64_t>(3 + id * 2), answer = static_cast<std::int64_t>(1 + (id * 5) % 7);
-    arrivals.push_back({Seconds(), prompt, answer, id < 6 ? "many" : "few"});
-    SequenceRequest request;
-    request.id = id;
-    request.key = arrivals.back().key;
-    request.prompt.assign(static_cast<std::size_t>(prompt), static_cast<std::int32_t>(id));
-    request.max_tokens = answer;
-    loop.add(std::move(request),
-             {.token = [](std::int32_t) { return true; }, .end = [&ended, id](SequenceEnd) { ended.push_back(id); }})
-        .value();
-  }
-  std::size_t steps = 0;
-  while (loop.step().value()) ++steps;
+  for (const std::int64_t beside : {0, 4}) {
+    SCOPED_TRACE(beside);
+    const std::unique_ptr<Engine> served = engine();
+    ServingLoop loop(*served, {.waiting = 64, .prefill_beside = beside});
+    std::vector<ArrivingRequest> arrivals;
+    std::vector<std::uint64_t> ended;
+    for (std::uint64_t id = 0; id < 9; ++id) {
+      const auto prompt = static_cast<std::int64_t>(3 + id * 2), answer = static_cast<std::int64_t>(1 + (id * 5) % 7);
+      arrivals.push_back({Seconds(), prompt, answer, id < 6 ? "many" : "few"});
+      SequenceRequest request;
+      request.id = id;
+      request.key = arrivals.back().key;
+      request.prompt.assign(static_cast<std::size_t>(prompt), static_cast<std::int32_t>(id));
+      request.max_tokens = answer;
+      loop.add(std::move(request),
+               {.token = [](std::int32_t) { return true; }, .end = [&ended, id](SequenceEnd) { ended.push_back(id); }})
+          .value();
+    }
+    std::size_t steps = 0;
+    while (loop.step().value()) ++steps;
 
-  const EngineOptions options = completed(*model_, {.slots = 3});
-  SimulatedServer server;
-  for (const std::int64_t bucket : options.buckets) server.times.prefill.emplace_back(bucket, Seconds(1.0));
-  for (const std::int64_t batch : options.batches) server.times.decode.emplace_back(batch, Seconds(1e-3));
-  server.limits = serving_limits(*model_, options, 64);
-  const SimulatedServing played = simulate(server, arrivals);
-  EXPECT_EQ(played.steps.size(), steps);
-  ASSERT_EQ(ended.size(), arrivals.size());
-  for (std::size_t i = 1; i < ended.size(); ++i)
-    EXPECT_LE(played.requests[ended[i - 1]].ended, played.requests[ended[i]].ended) << "request " << ended[i];
-  for (std::size_t id = 0; id < arrivals.size(); ++id) EXPECT_EQ(played.requests[id].answer, arrivals[id].answer);
+    const EngineOptions options = completed(*model_, {.slots = 3});
+    SimulatedServer server;
+    for (const std::int64_t bucket : options.buckets) server.times.prefill.emplace_back(bucket, Seconds(1.0));
+    for (const std::int64_t batch : options.batches) server.times.decode.emplace_back(batch, Seconds(1e-3));
+    server.limits = serving_limits(*model_, options, 64);
+    server.limits.prefill_beside = beside;
+    const SimulatedServing played = simulate(server, arrivals);
+    EXPECT_EQ(played.steps.size(), steps);
+    ASSERT_EQ(ended.size(), arrivals.size());
+    for (std::size_t i = 1; i < ended.size(); ++i)
+      EXPECT_LE(played.requests[ended[i - 1]].ended, played.requests[ended[i]].ended) << "request " << ended[i];
+    for (std::size_t id = 0; id < arrivals.size(); ++id) EXPECT_EQ(played.requests[id].answer, arrivals[id].answer);
+  }
 }
 
 }  // namespace
