@@ -70,7 +70,8 @@ class ServingPlanner {
   };
   // `outside`: memory of the process beside the arena of this Program. Errors: as engine_program.
   Status add_here(const Here& here, const std::function<Bytes(const Program&)>& outside);
-  // Of `any`, each accelerator's cheapest device in its smallest offer. `today`: "2026-11-27", from which the age of prices counts. Errors: as planned_offers.
+  // Of `any`, each accelerator's cheapest device in its smallest offer. `today`: "2026-11-27", from which the age of
+  // prices counts. Errors: as planned_offers.
   Status add_offers(CatalogTables& tables, const Catalog& catalog, std::span<const std::string> targets,
                     const OfferRules& rules, std::string today);
   // The plan, with its rows in order.
