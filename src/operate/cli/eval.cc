@@ -159,8 +159,8 @@ void add_eval(Subcommand app, Context& context) {
   command
       .add_option(
           "--model", options->models,
-          "the folder of a Hugging Face model, a GGUF file, RUN or RUN@STEP, or models:NAME, models:NAME:VERSION "
-          "or models:NAME@STAGE; again for each further model, which is compared with the first")
+          "the folder of a Hugging Face model or of `systole quantize`, a GGUF file, RUN or RUN@STEP, or models:NAME, "
+          "models:NAME:VERSION or models:NAME@STAGE; again for each further model, which is compared with the first")
       .required()
       .expected(1)
       .take_all();

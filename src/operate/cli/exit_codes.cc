@@ -12,7 +12,8 @@ constexpr ExitCodeText kCodes[] = {
     {ExitCode::missing, "missing", "this machine or this build lacks what was asked for: a device, a type, an op"},
     {ExitCode::unmet, "not met", "a result is not as good as --require says"},
     {ExitCode::saved, "stopped, saved",
-     "stopped by a signal with its state saved: `systole resume` goes on from there"},
+     "stopped by a signal with its state saved: `systole resume`, or the same `systole batch` again, goes on from "
+     "there"},
     {ExitCode::not_saved, "stopped, not saved",
      "stopped by a signal before the state could be saved: `systole resume` goes on from the checkpoint before"},
     {ExitCode::over_budget, "stopped, budget used",

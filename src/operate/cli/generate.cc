@@ -150,8 +150,7 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
 
 void add_generate(Subcommand app, Context& context) {
   auto options = std::make_shared<GenerateCommand>();
-  Subcommand command =
-      add_command(app, "generate", "text out of a run's newest checkpoint", options, context, generate_text);
+  Subcommand command = add_command(app, "generate", "text out of a model", options, context, generate_text);
   SamplingOptions& sampling = options->generate.sampling;
   command.add_option("run", options->run, kModelArgument);
   command.add_option("--prompt", options->prompt, "text to go on from, or for a t5 to answer; - is standard input");

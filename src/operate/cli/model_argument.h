@@ -11,9 +11,7 @@ namespace systole::cli {
 // What such an argument may be, for the help text.
 inline constexpr const char* kModelArgument =
     "RUN or RUN@STEP: a run's folder, name or number; or the folder of a Hugging Face model or of `systole quantize`, "
-    "or "
-    "a GGUF file; or "
-    "models:NAME, models:NAME:VERSION or models:NAME@STAGE; without: the newest run";
+    "or a GGUF file; or models:NAME, models:NAME:VERSION or models:NAME@STAGE; without: the newest run";
 
 // As find_model; says which one a registered name is.
 ServedModel find_model_argument(const std::string& asked, Context& context);

@@ -57,7 +57,8 @@ void add_quantize(Subcommand app, Context& context) {
   command.add_option("model", options->model, "the folder of a Hugging Face model that writes text, or a GGUF file")
       .required();
   command
-      .add_option("--out", options->quantize.out, "the folder to make, which serve, generate and embed take as a model")
+      .add_option("--out", options->quantize.out,
+                  "the folder to make, which serve, generate, embed, batch and eval take as a model")
       .required();
   command.add_option("--weights", options->weights, "int8: a scale for each output of a matrix")
       .check(one_of({"int8"}))

@@ -1,4 +1,4 @@
-// `systole serve [RUN]`: a run's newest checkpoint, a Hugging Face model or a GGUF file, behind OpenAI's HTTP interface.
+// `systole serve [RUN]`: a model behind OpenAI's HTTP interface, by one process or by several replicas.
 
 #include <sys/resource.h>
 
@@ -220,7 +220,7 @@ ExitCode serve(const ServeCommand& options, Context& context) {
 void add_serve(Subcommand app, Context& context) {
   auto options = std::make_shared<ServeCommand>();
   Subcommand command =
-      add_command(app, "serve", "a run's model over HTTP, as OpenAI's interface has it", options, context, serve);
+      add_command(app, "serve", "a model over HTTP, as OpenAI's interface has it", options, context, serve);
   command.add_option("run", options->run, kModelArgument);
   command.add_option("--port", options->port, "0: any free port").capture_default_str();
   command
@@ -284,8 +284,8 @@ void add_serve(Subcommand app, Context& context) {
   command
       .add_option(
           "--threads", options->threads,
-          "threads that compute on cpu, of each replica; 0: the replicas share the cores; one server has those of the "
-          "run, or all")
+          "threads that compute on cpu, of each replica; 0: as many as the run was trained with, or all cores, which "
+          "replicas share")
       .check(at_least(0))
       .capture_default_str();
   command.add_flag("--balanced", options->balanced, "it is a replica behind a balancer").hidden();

@@ -10,9 +10,8 @@ std::string WeightsOption::note(const Program& program) const {
 void add_weights_option(Subcommand command, WeightsOption& option) {
   command
       .add_option("--weights", option.kind,
-                  "stored: as the model has them, of a folder of `systole quantize` in int8; int8: its matrices in a "
-                  "quarter of "
-                  "f32's memory, which decodes faster and answers a little differently")
+                  "stored: as the model has them (a folder of `systole quantize`: in int8); int8: its matrices in a "
+                  "quarter of f32's memory, which decodes faster and answers a little differently")
       .check(one_of({"stored", "int8"}))
       .capture_default_str();
 }

@@ -86,8 +86,9 @@ constexpr Topic kTopics[] = {
      "mesh train.batch train.microbatches checkpoint.every", "mesh networking fsdp", answers::scaling},
     {"inference", "serving inference-only", "Can I use it for inference only?", TopicGroup::question, false, false,
      "Yes, with the same machines and weights, of a checkpoint or of others. `systole generate` "
-     "writes one text, `systole serve` answers many over HTTP, `systole embed` makes vectors of "
-     "texts, and `systole plan` of a workload that serves says how many users a device carries.",
+     "writes one text, `systole serve` answers many over HTTP, `systole batch` answers each row of "
+     "a file, `systole embed` makes vectors of texts, `systole eval` measures how good a model is, "
+     "and `systole plan` of a workload that serves says how many users a device carries.",
      "model.weights", "compute", nullptr},
     {"students", "student learning", "Is it suitable for students?", TopicGroup::question, false, false,
      "Yes: a small model on a text of your own trains on two cores within minutes and costs "

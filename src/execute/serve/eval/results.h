@@ -32,7 +32,8 @@ std::vector<std::string> unmet(const std::vector<EvalRequirement>& requirements,
                                const std::vector<EvaluatedModel>& models);
 
 // {"suite": …, "models": [{"name", "step"}], "tasks": [{"task", "kind", "items", "metrics": [{"metric", "values":
-// [estimate of each model], "differences": [estimate of each model but the first, less the first]}]}], "unmet": […]}; of one model also "metrics": {"TASK.METRIC": value}.
+// [estimate of each model], "differences": [estimate of each model but the first, less the first]}]}], "unmet": […]};
+// of one model also "metrics": {"TASK.METRIC": value}.
 // An estimate is {"value", "standard_error", "low", "high"}; all but the value are null for a single item.
 Node results_node(const EvalSuite& suite, const std::vector<EvaluatedModel>& models,
                   const std::vector<std::string>& unmet);
