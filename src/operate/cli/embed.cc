@@ -109,11 +109,11 @@ ExitCode embed(const EmbedCommand& options, Context& context) {
   const std::string text =
       options.in == "-" ? read_text_from(STDIN_FILENO, "standard input").value() : read_text_file(options.in).value();
   const std::vector<std::string_view> lines = lines_of(text);
+  WholeFile out(options.out, "--out vectors.jsonl");
   const Machine machine = machine_for(served, options.backend, context.clock).value();
   const std::unique_ptr<Engine> engine =
       open_engine(served, machine, {.cache = served.context_for(options.context), .hidden = true, .generates = false})
           .value();
-  WholeFile out(options.out, "--out vectors.jsonl");
   Embedding embedding(options, served, pooling, *engine);
   const SignalWatch watch;
   const Seconds began = context.clock.now();
