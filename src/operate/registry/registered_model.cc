@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "ground/base/counted.h"
 #include "ground/base/nearest.h"
 #include "ground/base/number_from.h"
 
