@@ -169,7 +169,7 @@ void add_batch(Subcommand app, Context& context) {
                   "a YAML file: model, input (.jsonl, .csv or .txt), output, kind (completions, chat or embeddings), "
                   "prompt, and fields of the requests")
       .required();
-  add_device_options(command, options->backend, "cpu, or reference: slow").capture_default_str();
+  add_device_options(command, options->backend);
 }
 
 }  // namespace systole::cli

@@ -10,4 +10,8 @@ Option add_device_options(Subcommand command, std::string& backend, const std::s
   return option;
 }
 
+void add_device_options(Subcommand command, std::string& backend) {
+  add_device_options(command, backend, "cpu, or reference: slow").capture_default_str();
+}
+
 }  // namespace systole::cli

@@ -109,11 +109,11 @@ ExitCode embed(const EmbedCommand& options, Context& context) {
   const std::string text =
       options.in == "-" ? read_text_from(STDIN_FILENO, "standard input").value() : read_text_file(options.in).value();
   const std::vector<std::string_view> lines = lines_of(text);
+  WholeFile out(options.out, "--out vectors.jsonl");
   const Machine machine = machine_for(served, options.backend, context.clock).value();
   const std::unique_ptr<Engine> engine =
       open_engine(served, machine, {.cache = served.context_for(options.context), .hidden = true, .generates = false})
           .value();
-  WholeFile out(options.out, "--out vectors.jsonl");
   Embedding embedding(options, served, pooling, *engine);
   const SignalWatch watch;
   const Seconds began = context.clock.now();
@@ -170,13 +170,9 @@ void add_embed(Subcommand app, Context& context) {
   command.add_option("--dimensions", options->dimensions, "so many of each vector's numbers; 0: all")
       .check(at_least(0))
       .capture_default_str();
-  command
-      .add_option("--context", options->context,
-                  "tokens of one text; 0: the model's context, of a published model at most 4096")
-      .check(at_least(0))
-      .capture_default_str();
+  add_context_option(command, options->context, "tokens of one text");
   command.add_flag("--truncate", options->truncate, "leave out the end of a text that has more tokens");
-  add_device_options(command, options->backend, "cpu, or reference: slow").capture_default_str();
+  add_device_options(command, options->backend);
 }
 
 }  // namespace systole::cli

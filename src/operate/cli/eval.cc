@@ -174,15 +174,11 @@ void add_eval(Subcommand app, Context& context) {
   command.add_option("--limit", options->limit, "so many items of each task, the first; 0: all")
       .check(at_least(0))
       .capture_default_str();
-  command
-      .add_option("--context", options->context,
-                  "tokens of a sequence; 0: the model's context, of a published model at most 4096")
-      .check(at_least(0))
-      .capture_default_str();
+  add_context_option(command, options->context, "tokens of a sequence");
   command.add_option("--slots", options->slots, "answers that are generated at once")
       .check(at_least(1))
       .capture_default_str();
-  add_device_options(command, options->backend, "cpu, or reference: slow").capture_default_str();
+  add_device_options(command, options->backend);
 }
 
 }  // namespace systole::cli

@@ -178,7 +178,7 @@ void add_generate(Subcommand app, Context& context) {
   add_weights_option(command, options->weights);
   add_speculate_option(command, options->speculate);
   command.add_option("--seed", sampling.seed, "of the draws; the same seed gives the same text").capture_default_str();
-  add_device_options(command, options->backend, "cpu, or reference: slow").capture_default_str();
+  add_device_options(command, options->backend);
 }
 
 }  // namespace systole::cli

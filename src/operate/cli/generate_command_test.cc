@@ -22,7 +22,6 @@ class GenerateCommandLine : public testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return systole_.run(words);
   }
-  bool exists(const std::string& name) const { return std::filesystem::exists(systole_.folder() / name); }
 
   SystoleRunner systole_;
 };
@@ -52,11 +51,15 @@ TEST_F(GenerateCommandLine, takes_any_number_of_tokens) {
 TEST_F(GenerateCommandLine, writes_the_text_to_a_file) {
   const std::string text = generate({}).out;
   systole_.write("answer.txt", "what was there");
+  systole_.write("answer.txt.part", "of the user");
   const Captured said = generate({"--out", "answer.txt"});
   ASSERT_EQ(said.exit.code, 0) << said.err;
   EXPECT_EQ(said.out, "");
   EXPECT_EQ(text_of(systole_.folder() / "answer.txt"), text);
-  EXPECT_FALSE(exists("answer.txt.part"));
+  EXPECT_EQ(text_of(systole_.folder() / "answer.txt.part"), "of the user");
+  std::filesystem::remove(systole_.folder() / "answer.txt.part");
+  for (const auto& file : std::filesystem::directory_iterator(systole_.folder()))
+    EXPECT_NE(file.path().extension(), ".part") << file.path();
   EXPECT_NE(said.err.find("; text in answer.txt"), std::string::npos) << said.err;
   EXPECT_EQ(parse_json(generate({"--out", "answer.txt", "--json"}).out, "stdout").value().text_at("out"), "answer.txt");
 }

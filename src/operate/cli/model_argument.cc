@@ -11,4 +11,10 @@ ServedModel find_model_argument(const std::string& asked, Context& context) {
   return served;
 }
 
+void add_context_option(Subcommand command, std::int64_t& context, const std::string& what) {
+  command.add_option("--context", context, what + "; 0: the model's context, of a published model at most 4096")
+      .check(at_least(0))
+      .capture_default_str();
+}
+
 }  // namespace systole::cli

@@ -1,5 +1,6 @@
 #pragma once
-// The argument of commands that takes a model: where it is, or "models:NAME" of the registry.
+// The argument of commands that takes a model: where it is, or "models:NAME" of the registry; and how much context it
+// has.
 
 #include <string>
 
@@ -15,5 +16,8 @@ inline constexpr const char* kModelArgument =
 
 // As find_model; says which one a registered name is.
 ServedModel find_model_argument(const std::string& asked, Context& context);
+
+// --context, as ServedModel::context_for takes it; `what`: "tokens of one text".
+void add_context_option(Subcommand command, std::int64_t& context, const std::string& what);
 
 }  // namespace systole::cli

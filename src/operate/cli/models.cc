@@ -33,7 +33,6 @@ RegisteredModel found(const std::string& asked) {
 }
 
 ExitCode models_register(const RegisterOptions& options, Context& context) {
-  if (!options.name.empty()) check_model_name(options.name).value();
   Metrics given;
   if (!options.results.empty())
     given = metrics_in(parse_json(read_text_file(options.results).value(), options.results).value()).value();
@@ -44,8 +43,7 @@ ExitCode models_register(const RegisterOptions& options, Context& context) {
   std::vector<ModelParent> parents;
   for (const std::string& parent : options.parents) parents.push_back({"models:" + found(parent).id(), ""});
 
-  RegisteredModel model = model_to_register(options.model).value();
-  if (!options.name.empty()) model.name = options.name;
+  RegisteredModel model = model_to_register(options.model, options.name).value();
   for (const auto& [name, value] : given) model.metrics[name] = value;
   model.parents.insert(model.parents.end(), parents.begin(), parents.end());
   const RegisteredModel made = register_model(kRunsFolder, model, context.clock).value();

@@ -168,6 +168,33 @@ TEST_F(ModelsCommand, names_metrics_and_requirements_that_are_none_are_refused) 
     generate(model, 2);
 }
 
+TEST_F(ModelsCommand, a_folder_whose_own_name_is_none_is_refused_before_it_is_read) {
+  const std::filesystem::path spaced = systole_->folder() / "my model";
+  std::filesystem::rename(systole_->folder() / "published", spaced);
+  const std::filesystem::path file = spaced / "config.json";
+  const std::string config = text_of(file);
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  systole_->write("my model/config.json", "{");
+  const Captured refused = run({"models", "register", "my model"}, 2);
+  expect_says(refused.err, "'my model' is no name of a model");
+  expect_says(refused.err, "hint: --name NAME");
+  systole_->write("my model/config.json", config);
+  expect_says(run({"models", "register", "my model", "--name", "mine"}).out, "mine:1: my model, ");
+  std::filesystem::remove_all(spaced);
+}
+
+// The log is JSON, which has no other text than UTF-8: the files would be looked for under other names.
+TEST_F(ModelsCommand, paths_that_are_not_utf8_are_refused) {
+  const std::filesystem::path published = systole_->folder() / "published", other = systole_->folder() / "\xff";
+  std::ofstream(published / "notes\xff.txt") << "of a language";
+  expect_says(run({"models", "register", "published"}, 2).err, "is not UTF-8");
+  std::filesystem::remove(published / "notes\xff.txt");
+  std::filesystem::rename(published, other);
+  expect_says(run({"models", "register", "\xff", "--name", "other"}, 2).err, "is not UTF-8");
+  std::filesystem::remove_all(other);
+  EXPECT_FALSE(std::filesystem::exists(systole_->folder() / "runs/.models")) << "nothing was registered";
+}
+
 TEST_F(ModelsCommand, the_folder_that_the_command_runs_in_has_a_name_too) {
   const Captured made = systole_->run_in(systole_->folder() / "published", {"models", "register", "."});
   EXPECT_EQ(made.exit.code, 0) << made.err;

@@ -72,7 +72,7 @@ void add_quantize(Subcommand app, Context& context) {
                   "most percent by which int8 may change bits per byte; if it is more, nothing is written")
       .check(not_negative())
       .capture_default_str();
-  add_device_options(command, options->backend, "cpu, or reference: slow").capture_default_str();
+  add_device_options(command, options->backend);
 }
 
 }  // namespace systole::cli

@@ -239,11 +239,7 @@ void add_serve(Subcommand app, Context& context) {
       .check(one_of({"mean", "last", "cls"}));
   command.add_flag("--unnormalized", options->unnormalized, "leave vectors as long as they are");
   command.add_option("--slots", options->slots, "sequences at once").check(at_least(1)).capture_default_str();
-  command
-      .add_option("--context", options->context,
-                  "tokens of one sequence; 0: the model's context, of a published model at most 4096")
-      .check(at_least(0))
-      .capture_default_str();
+  add_context_option(command, options->context, "tokens of one sequence");
   command
       .add_option("--cache-tokens", options->cache_tokens,
                   "tokens of all sequences together whose keys and values have memory; 0: for --slots of --context")
@@ -292,7 +288,7 @@ void add_serve(Subcommand app, Context& context) {
   options->given = [command] {
     return command.given({"--port", "--listen", "--token-file", "--certificate", "--key", "--replicas", "--threads"});
   };
-  add_device_options(command, options->backend, "cpu, or reference: slow").capture_default_str();
+  add_device_options(command, options->backend);
 }
 
 }  // namespace systole::cli

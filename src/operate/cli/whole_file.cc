@@ -1,5 +1,7 @@
 #include "operate/cli/whole_file.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <span>
 
@@ -13,11 +15,12 @@ WholeFile::WholeFile(const std::string& path, const std::string& hint) {
   if (const auto there = std::filesystem::status(at, code); exists(there) && !is_regular_file(there))
     fail(error(ErrorKind::invalid, "'{}' is there, and no file to replace", path).hinted(hint));
   store_ = open_posix_store(at.has_parent_path() ? at.parent_path().string() : ".").value();
-  file_ = store_->create(name_ + ".part").value();
+  part_ = fmt::format("{}.{}-{:x}.part", name_, ::getpid(), reinterpret_cast<std::uintptr_t>(this));
+  file_ = store_->create(part_).value();
 }
 
 WholeFile::~WholeFile() {
-  if (file_ != nullptr) (void)store_->remove(name_ + ".part");
+  if (file_ != nullptr) (void)store_->remove(part_);
 }
 
 void WholeFile::append(std::string_view text) { file_->append(std::as_bytes(std::span(text))).value(); }
@@ -25,7 +28,7 @@ void WholeFile::append(std::string_view text) { file_->append(std::as_bytes(std:
 void WholeFile::finish() {
   file_->sync().value();
   file_->close().value();
-  store_->rename(name_ + ".part", name_).value();
+  store_->rename(part_, name_).value();
   store_->sync_dir("").value();
   file_.reset();
 }

@@ -1,6 +1,7 @@
 #pragma once
-// A file of results, written piece by piece, that has its name once it is whole: until then it is NAME.part, which goes
-// away if the command fails. All functions throw Failure, that of the store.
+// A file of results, written piece by piece, that has its name once it is whole: until then it is NAME.….part, unique to
+// its writer, which goes away if the command fails, but not if it is killed. All functions throw Failure, that of the
+// store.
 //
 //   WholeFile out("vectors.jsonl", "--out vectors.jsonl");
 //   out.append(text);
@@ -27,7 +28,7 @@ class WholeFile {
   void finish();
 
  private:
-  std::string name_;
+  std::string name_, part_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<WritableFile> file_;  // null once it is whole
 };

@@ -156,8 +156,11 @@ Result<std::vector<Node>> read_audit(const std::string& folder) {
   if (!store.ok() && store.error().kind == ErrorKind::not_found) return std::vector<Node>();
   if (!store.ok()) return store.error();
   if (!TRY((*store)->exists(kFile))) return std::vector<Node>();
-  const std::string text = TRY(read_text(**store, kFile));
-  return nodes_of(std::string_view(text).substr(0, whole_of(text)), folder + "/" + kFile);
+  Result<std::string> text = read_text(**store, kFile);
+  // Shorter than it was a moment ago: a writer has just cut a torn line off.
+  if (!text.ok() && text.error().kind == ErrorKind::corrupt) text = read_text(**store, kFile);
+  if (!text.ok()) return text.error();
+  return nodes_of(std::string_view(*text).substr(0, whole_of(*text)), folder + "/" + kFile);
 }
 
 }  // namespace systole

@@ -31,7 +31,11 @@ Status add_metrics(const Node& node, const std::string& path, Metrics& metrics) 
       TRY(add_metrics(entry.value, name, metrics));
       continue;
     }
-    metrics[name] = TRY(entry.value.as_double());
+    const double value = TRY(entry.value.as_double());
+    if (!metrics.emplace(name, value).second)
+      return error(ErrorKind::invalid, "there are two numbers '{}'", name)
+          .at(entry.where())
+          .hinted("rename one of them");
     if (metrics.size() > kMost)
       return error(ErrorKind::invalid, "it has more than {} numbers", kMost)
           .at(entry.where())

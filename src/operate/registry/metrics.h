@@ -24,8 +24,8 @@ using Metrics = std::map<std::string, double>;
 Result<std::pair<std::string, double>> parse_metric(std::string_view text);
 
 // The numbers of a document by their dotted keys, or of its map "metrics" if it has one; texts, truth values and lists
-// are left out. Errors, at their place: invalid: no map, a key that is no name of a metric, no number at all, more than
-// a thousand.
+// are left out. Errors, at their place: invalid: no map, a key that is no name of a metric, two of one name, no number
+// at all, more than a thousand.
 Result<Metrics> metrics_in(const Node& results);
 
 // Why `model` does not meet it, coded requirement_not_met; nothing: it does. A metric that it lacks is not met.

@@ -22,6 +22,9 @@ TEST(MetricsOfModels, are_the_numbers_of_a_document) {
   for (const char* wrong : {"[1]", "1", "{}", R"({"name": "x"})", R"({"a b": 1})"})
     EXPECT_FALSE(read(wrong).ok()) << wrong;
   EXPECT_EQ(read("{\n  \"a=b\": 1}").error().where.line, 2);
+  const Error twice = read("{\"a\": {\"b\": 1},\n  \"a.b\": 2}").error();
+  EXPECT_EQ(twice.message, "there are two numbers 'a.b'");
+  EXPECT_EQ(twice.where.line, 2);
   std::string many = "{\"a\": 0";
   for (int i = 0; i < 1000; ++i) many += fmt::format(", \"m{}\": 1", i);
   EXPECT_NE(read(many + "}").error().message.find("1000 numbers"), std::string::npos);

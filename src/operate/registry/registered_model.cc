@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "ground/base/counted.h"
 #include "ground/base/nearest.h"
 #include "ground/base/number_from.h"
 
@@ -26,21 +25,19 @@ Node node_of(const Promotion& promotion) {
                     {"required", required}});
 }
 
-Error no_such_version(std::span<const RegisteredModel> of_name, const ModelReference& reference) {
+// `newest`: the last version of the name; they begin with 1.
+Error no_such_version(std::int64_t newest, const ModelReference& reference) {
   const std::string& name = reference.name;
   if (reference.version) {
-    return error(ErrorKind::not_found, "'{}' has no version {}: the newest is {}", name, *reference.version,
-                 of_name.back().version)
+    return error(ErrorKind::not_found, "'{}' has no version {}: the newest is {}", name, *reference.version, newest)
         .hinted(fmt::format("systole models list {}", name));
   }
   if (reference.stage) {
     return error(ErrorKind::not_found, "no version of '{}' has the stage {}", name, name_of(*reference.stage))
-        .hinted(fmt::format("systole models promote {}:{} --to {}", name, of_name.back().version,
-                            name_of(*reference.stage)));
+        .hinted(fmt::format("systole models promote {}:{} --to {}", name, newest, name_of(*reference.stage)));
   }
-  return error(ErrorKind::not_found, "{} of '{}' is archived",
-               of_name.size() == 1 ? "the only version" : "every version", name)
-      .hinted(fmt::format("name the version: models:{}:{}", name, of_name.back().version));
+  return error(ErrorKind::not_found, "{} of '{}' is archived", newest == 1 ? "the only version" : "every version", name)
+      .hinted(fmt::format("name the version: models:{}:{}", name, newest));
 }
 
 }  // namespace
@@ -117,18 +114,18 @@ Result<ModelReference> parse_model_reference(std::string_view text) {
 }
 
 Result<const RegisteredModel*> find_model_in(std::span<const RegisteredModel> models, const ModelReference& reference) {
-  std::vector<RegisteredModel> of_name;
+  std::int64_t newest = 0;
   const RegisteredModel* found = nullptr;
   for (const RegisteredModel& model : models) {
     if (model.name != reference.name) continue;
-    of_name.push_back(model);
+    newest = model.version;  // they ascend
     const bool fits = reference.version ? model.version == *reference.version
                       : reference.stage ? model.stage == *reference.stage
                                         : model.stage != ModelStage::archived;
-    if (fits) found = &model;  // versions ascend: the newest
+    if (fits) found = &model;
   }
   if (found != nullptr) return found;
-  if (!of_name.empty()) return no_such_version(of_name, reference);
+  if (newest > 0) return no_such_version(newest, reference);
   std::vector<std::string> names;
   for (const RegisteredModel& model : models)
     if (names.empty() || names.back() != model.name) names.push_back(model.name);

@@ -72,9 +72,10 @@ Result<Node> lock_of(PlannedRun& p) {
 #ifdef SYSTOLE_HAS_CPU
   if (p.job.program->target.kind == "cpu") libraries = cpu_library();
 #endif
+  const std::string program = TRY(hash_of_this_program());
   Node lock =
       Node::map({{"systole_lock", kLockVersion},
-                 {"systole", Node::map({{"version", kSystoleVersion}, {"hash", TRY(hash_of_this_program())}})},
+                 {"systole", Node::map({{"version", kSystoleVersion}, {"hash", program}})},
                  {"machine", p.job.program->target.name},
                  {"libraries", libraries},
                  {"program", hash_of(*p.job.program)},

@@ -72,8 +72,11 @@ Result<Hashes> hashes_of_checkpoint(const CheckpointPlace& place, std::int64_t s
 Result<Hashes> hashes_of_folder(const std::string& path) {
   if (!path_exists(path)) return error(ErrorKind::not_found, "there is no '{}'", path);
   const std::filesystem::path folder(path);
-  if (!is_folder(folder)) return Hashes{{folder.filename().string(), TRY(sha256_of_file(path))}};
   Hashes hashes;
+  if (!is_folder(folder)) {
+    hashes[folder.filename().string()] = TRY(sha256_of_file(path));
+    return hashes;
+  }
   for (const std::filesystem::path& file : TRY(files_below(folder))) {
     const std::filesystem::path relative = file.lexically_relative(folder);
     if (!is_hidden(relative)) hashes[relative.string()] = TRY(sha256_of_file(file.string()));

@@ -18,8 +18,8 @@ std::string argument_of(const RegisteredModel& model);
 // one. Errors: as checkpoint::read_manifest; io.
 Result<std::map<std::string, std::string>> hashes_of_checkpoint(const CheckpointPlace& place, std::int64_t step,
                                                                 const std::string& run);
-// Of a published model all files in its folder, except those whose path has a name that begins with '.'; or its GGUF
-// file. Reads all of them. Errors: not_found, io.
+// Of a published model all files in its folder, except those whose path has a name that begins with '.', and those behind
+// a link to another folder; or its GGUF file. Reads all of them. Errors: not_found, io.
 Result<std::map<std::string, std::string>> hashes_of_folder(const std::string& path);
 
 struct ArtifactState {

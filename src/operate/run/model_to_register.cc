@@ -6,6 +6,7 @@
 #include "execute/checkpoint/retention.h"
 #include "execute/weights/hf_folder.h"
 #include "ground/base/files.h"
+#include "ground/base/utf8.h"
 #include "ground/store/sha256.h"
 #include "operate/observe/run_files.h"
 #include "operate/run/job_lock.h"
@@ -23,10 +24,29 @@ Result<std::string> whole_path(const std::string& path) {
   return absolute;
 }
 
+Status check_utf8(const std::string& path) {
+  if (!find_invalid_utf8(path)) return {};
+  return error(ErrorKind::invalid, "'{}' is not UTF-8, and the registry could not find it again",
+               replace_invalid_utf8(path))
+      .hinted("rename it");
+}
+
 Result<std::string> recorded_path(const std::string& path) {
   const std::string absolute = TRY(whole_path(path));
   const fs::path below = fs::path(absolute).lexically_relative(TRY(working_folder()));
-  return below.empty() || *below.begin() == ".." ? absolute : below.string();
+  std::string recorded = below.empty() || *below.begin() == ".." ? absolute : below.string();
+  TRY(check_utf8(recorded));
+  return recorded;
+}
+
+// `given`, or without one `own`.
+Result<std::string> name_of_model(const std::string& given, const std::string& own) {
+  const std::string& name = given.empty() ? own : given;
+  const Status good = check_model_name(name);
+  if (good.ok()) return name;
+  Error wrong = good.error();
+  if (given.empty()) wrong.hint = "--name NAME: " + wrong.hint;
+  return wrong;
 }
 
 Result<std::string> sha256_if_there(const std::string& file) {
@@ -52,16 +72,15 @@ std::map<std::string, double> metrics_at(const RunRecord& record, std::int64_t s
   return metrics;
 }
 
-Result<RegisteredModel> checkpoint_to_register(const std::string& asked) {
+Result<RegisteredModel> checkpoint_to_register(const std::string& asked, const std::string& name) {
   const RunPlace run = TRY(open_run(parse_checkpoint_reference(asked).run));
+  const Workload workload = TRY(workload_of(run));
+  RegisteredModel model;
+  model.name = TRY(name_of_model(name, workload.name));
+  model.path = TRY(recorded_path(run.path));
   const CheckpointPlace place = TRY(find_checkpoints(asked));
   const std::int64_t step = TRY(open_checkpoint(place)).manifest().step;
   TRY(checkpoint::bless(place.folder, step));
-
-  RegisteredModel model;
-  const Workload workload = TRY(workload_of(run));
-  model.name = workload.name;
-  model.path = TRY(recorded_path(run.path));
   model.step = step;
   model.sha256 = TRY(hashes_of_checkpoint(place, step, run.path));
   model.workload_sha256 = TRY(sha256_if_there(run.path + "/" + RunFiles::workload));
@@ -74,24 +93,25 @@ Result<RegisteredModel> checkpoint_to_register(const std::string& asked) {
   return model;
 }
 
-Result<RegisteredModel> folder_to_register(const std::string& path) {
-  TRY(find_model(path));  // it can be opened
-  RegisteredModel model;
-  model.path = TRY(recorded_path(path));
+Result<RegisteredModel> folder_to_register(const std::string& path, const std::string& name) {
   const fs::path absolute = TRY(whole_path(path));
-  model.name = (is_gguf(path) ? absolute.stem() : absolute.filename()).string();
+  RegisteredModel model;
+  model.name = TRY(name_of_model(name, (is_gguf(path) ? absolute.stem() : absolute.filename()).string()));
+  model.path = TRY(recorded_path(path));
+  TRY(find_model(path));  // it can be opened
   model.sha256 = TRY(hashes_of_folder(model.path));
+  for (const auto& [file, hash] : model.sha256) TRY(check_utf8(file));
   return model;
 }
 
 }  // namespace
 
-Result<RegisteredModel> model_to_register(const std::string& asked) {
+Result<RegisteredModel> model_to_register(const std::string& asked, const std::string& name) {
   if (names_registered_model(asked)) {
     return error(ErrorKind::invalid, "'{}' is registered already", asked)
         .hinted("systole models promote moves its stage; a run or a folder is registered");
   }
-  return is_gguf(asked) || is_hf_folder(asked) ? folder_to_register(asked) : checkpoint_to_register(asked);
+  return is_gguf(asked) || is_hf_folder(asked) ? folder_to_register(asked, name) : checkpoint_to_register(asked, name);
 }
 
 }  // namespace systole

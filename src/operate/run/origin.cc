@@ -119,7 +119,8 @@ Result<CheckpointPlace> place_in(const RunPlace& run, const Workload& asking) {
 
 // Whether a run has the requested checkpoint, judged by file names. A run without a workload ended before it began.
 Result<bool> has_asked(const std::string& folder, const Asked& asked) {
-  RunPlace run{folder, TRY(open_posix_store(folder))};
+  std::unique_ptr<Store> store = TRY(open_posix_store(folder));
+  const RunPlace run{folder, std::move(store)};
   if (!TRY(run.store->exists(RunFiles::workload))) return false;
   const Workload its = TRY(workload_of(run));
   if (!its.has_model()) return false;
@@ -180,7 +181,8 @@ Result<Origin> look_for(const Workload& workload) {
       run = TRY(find_run(runs_of(workload), run));
     }
   }
-  CheckpointPlace place = TRY(place_in({run, TRY(open_posix_store(run))}, workload));
+  std::unique_ptr<Store> store = TRY(open_posix_store(run));
+  CheckpointPlace place = TRY(place_in({run, std::move(store)}, workload));
   return choose(std::move(place), std::move(run), asked);
 }
 

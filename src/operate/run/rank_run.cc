@@ -228,7 +228,8 @@ Status RankRun::prepare_job() {
 }
 
 Status RankRun::take_folder() {
-  folder_ = RunFolder{asked_.folder, nullptr, TRY(open_posix_store(asked_.folder))};
+  std::unique_ptr<Store> store = TRY(open_posix_store(asked_.folder));
+  folder_ = RunFolder{asked_.folder, nullptr, std::move(store)};
   group_.rank = identity_.place.rank;
   group_.world = identity_.place.num_ranks;
   group_.launch = fmt::format("{:016x}", identity_.token.mark());

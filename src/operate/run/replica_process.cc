@@ -67,7 +67,8 @@ Result<ReplicaProcess> ReplicaProcess::start(std::vector<std::string> argv, cons
   command.in = ChildStream::to(shown.get());
   command.out = command.err = ChildStream::pipe();
   command.dies_with_parent = true;
-  ReplicaProcess replica(TRY(Process::start(command)), token);
+  Process process = TRY(Process::start(command));
+  ReplicaProcess replica(std::move(process), token);
   for (const int fd : {replica.process_.out(), replica.process_.err()}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
   return replica;
 }

@@ -58,7 +58,10 @@ Result<RunFolder> claim_folder(const std::string& path, ResumeMode begins, const
     if (begins == ResumeMode::anew && path_exists(path + "/" + RunFiles::plan)) return holds_a_run(path);
     return {};
   };
-  RunFolder folder{path, TRY(lock_in_turn(path, wait, may_be_had)), TRY(open_posix_store(path))};
+  RunFolder folder;  // filled one by one: gcc loses what a braced list has made before a TRY that returns
+  folder.path = path;
+  folder.lock = TRY(lock_in_turn(path, wait, may_be_had));
+  folder.store = TRY(open_posix_store(path));
   folder.holds_run = TRY(folder.store->exists(RunFiles::plan));
   TRY(begins_as(folder, begins));
   return folder;

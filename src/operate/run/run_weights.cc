@@ -14,11 +14,10 @@ namespace systole {
 Status store_initial_weights(Store& run, HfFolder& folder) {
   Node tensors = Node::map();
   for (const auto& [name, tensor] : folder.files.tensors()) tensors.set(name, name_of(tensor.dtype));
-  const Node about = Node::map({{"systole_weights", 1},
-                                {"folder", TRY(absolute_path(folder.path))},
-                                {"hash", TRY(folder.hash())},
-                                {"config", TRY(read_text(*folder.store, kHfConfig, kLargestHfConfig))},
-                                {"tensors", std::move(tensors)}});
+  const std::string path = TRY(absolute_path(folder.path)), hash = TRY(folder.hash()),
+                    config = TRY(read_text(*folder.store, kHfConfig, kLargestHfConfig));
+  const Node about = Node::map(
+      {{"systole_weights", 1}, {"folder", path}, {"hash", hash}, {"config", config}, {"tensors", std::move(tensors)}});
   return write_whole(run, RunFiles::weights, to_json(about, 2) + "\n");
 }
 

@@ -120,5 +120,7 @@ Node trainjob_object(const KubernetesJob& k, PodParts& parts);  // adds its Trai
 std::string quantity(Bytes bytes);
 // Whether the folder of runs is in a claim or volume; otherwise its files are deleted with the pod.
 bool is_held(const Workload& w, const std::string& folder);
+// The volume that has the folder, if it is made with the job, and so is empty. Null: none, or one that was there before.
+const VolumeSpec* new_volume_of(const Workload& w, const std::string& folder);
 
 }  // namespace systole

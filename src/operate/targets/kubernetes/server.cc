@@ -158,6 +158,17 @@ void check_model(const KubernetesJob& k, PodParts& parts) {
   } else if (!is_held(w, from)) {
     parts.warnings.push_back(
         fmt::format("serve.from: {} is in no claim or volume, so the image has to have it", comment_text(from)));
+  } else if (const VolumeSpec* made = new_volume_of(w, from); made != nullptr) {
+    if (made->kind == VolumeSpec::Kind::local_ssd)
+      parts.wrong.push_back(key_error(ErrorKind::invalid, "serve.from",
+                                      "{} is on the machine's disks, which are empty when a server starts",
+                                      comment_text(from))
+                                .hinted("a path in a bucket, nfs, or a claim that has the model"));
+    else
+      parts.warnings.push_back(fmt::format(
+          "serve.from: {} is in a new, empty volume: no server is ready until a model is copied there; or name a claim "
+          "without size, nfs or a bucket that has it",
+          comment_text(from)));
   }
   if (w.serve.parameter != DType::i8 && w.serve.parameter != DType::f32)
     parts.warnings.push_back(

@@ -1,4 +1,5 @@
 // Servers on Kubernetes: what a Deployment, its Service and its autoscaler say of each other.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "operate/targets/kubernetes/testing/kubernetes_rendered.h"
@@ -173,6 +174,17 @@ TEST(RenderServer, a_spot_node_gives_a_server_15_seconds) {
   EXPECT_EQ(after(command_of(of_kind(objects, "Deployment")), "--grace"), "5");
 }
 
+TEST(RenderServer, warns_of_a_model_in_a_volume_that_is_made_empty) {
+  const auto warnings = [](const std::string& volume) {
+    const Workload of = small({"serve.from=/models/gpt2", "volumes={/models: {" + volume + "}}"});
+    return fmt::format("{}", fmt::join(rendered(of).value().warnings, "\n"));
+  };
+  for (const char* made : {"filestore: basic-hdd, size: 1TiB", "claim: models, size: 10GiB"})
+    EXPECT_NE(warnings(made).find("serve.from: /models/gpt2 is in a new, empty volume"), std::string::npos) << made;
+  for (const char* there : {"claim: models", "nfs: '10.0.0.2:/vol1'", "bucket: my-models, read_only: true"})
+    EXPECT_EQ(warnings(there).find("serve.from"), std::string::npos) << there;
+}
+
 TEST(RenderServer, refuses_what_would_serve_nobody) {
   const auto refuses = [](const char* target, const std::vector<std::string>& sets, const std::string& part) {
     std::vector<std::string> all = std::string_view(target) == "gke" ? kMade : kHere;
@@ -183,6 +195,10 @@ TEST(RenderServer, refuses_what_would_serve_nobody) {
   refuses("kubernetes", {"serve.from=null"}, "serve.from: nothing says where the model is in a pod");
   refuses("kubernetes", {"serve.from=runs/gpt2"}, "serve.from: 'runs/gpt2' is no path in a pod");
   refuses("kubernetes", {"serve.replicas=null"}, "serve.replicas: nothing says how many servers there are");
+  refuses("kubernetes", {"serve.from=/disk/gpt2", "volumes={/disk: {local_ssd: true}}"},
+          "serve.from: /disk/gpt2 is on the machine's disks, which are empty when a server starts");
+  refuses("kubernetes", {"serve.replicas=1", "volumes={/disk: {hyperdisk: balanced, size: 10GiB}}"},
+          "here are 2: a new version of a server starts beside the old one");
   refuses("kubernetes", {"image=null"}, "image: a pod needs one, with systole in it");
   refuses("gke", {"resources.accelerators=a3-highgpu-8g:2"}, "is 2 machines, and a workload that serves names one");
   refuses("gke", {"resources.accelerators=v5e:2x2"}, "has 4 chips in one slice, and a server computes on one");

@@ -80,7 +80,9 @@ class Storage {
         return made("filestore.csi.storage.gke.io", filestore_tier(volume.of), volume, "ReadWriteMany");
       case Kind::hyperdisk:
         if (!k_.job.alone())
-          refuse(path, fmt::format("one node writes a disk, and here are {}", k_.job.nodes.most),
+          refuse(path,
+                 fmt::format("one node writes a disk, and here are {}{}", k_.job.nodes.most,
+                             k_.job.replicas ? ": a new version of a server starts beside the old one" : ""),
                  "filestore, lustre, or a claim that many can mount");
         return made("pd.csi.storage.gke.io", "hyperdisk-" + volume.of, volume, "ReadWriteOnce");
       case Kind::lustre: return lustre(path, volume);
@@ -237,6 +239,22 @@ void check_folder(const KubernetesJob& k, PodParts& parts) {
 bool is_held(const Workload& w, const std::string& folder) {
   return std::ranges::any_of(w.claims, [&](const auto& claim) { return is_in(folder, claim.first); }) ||
          std::ranges::any_of(w.volumes, [&](const auto& volume) { return is_in(folder, volume.first); });
+}
+
+const VolumeSpec* new_volume_of(const Workload& w, const std::string& folder) {
+  std::string_view innermost;
+  const VolumeSpec* has_it = nullptr;
+  for (const auto& [path, volume] : w.volumes) {  // sorted: of those that have it, the innermost is the last
+    if (!is_in(folder, path)) continue;
+    innermost = path;
+    has_it = &volume;
+  }
+  for (const auto& [path, name] : w.claims)
+    if (is_in(folder, path) && path.size() > innermost.size()) has_it = nullptr;
+  if (has_it == nullptr) return nullptr;
+  const bool is_new = has_it->kind == Kind::filestore || has_it->kind == Kind::hyperdisk ||
+                      has_it->kind == Kind::local_ssd || (has_it->kind == Kind::claim && has_it->size);
+  return is_new ? has_it : nullptr;
 }
 
 void add_volumes(const KubernetesJob& k, PodParts& parts) {
