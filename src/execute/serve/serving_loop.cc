@@ -166,11 +166,12 @@ Status ServingLoop::take_token(std::uint64_t id, std::int64_t slot, std::span<co
 }
 
 Status ServingLoop::compute(const ServingStep::Piece& piece) {
-  const std::span<const std::int32_t> tokens = sequences_.at(piece.id).all;
+  Sequence& sequence = sequences_.at(piece.id);
+  const std::span<const std::int32_t> tokens = sequence.all;
   if (engine_.encodes()) return engine_.prefill(piece.slot, tokens);
   if (piece.first) {
     engine_.begin(piece.slot, piece.begin);
-    counts_.cached += piece.begin;
+    if (!std::exchange(sequence.has_begun, true)) counts_.cached += piece.begin;
   }
   counts_.prefilled += piece.end - piece.begin;
   return engine_.extend(piece.slot, tokens.subspan(static_cast<std::size_t>(piece.begin),

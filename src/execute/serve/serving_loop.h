@@ -97,7 +97,7 @@ class ServingLoop {
   // What has happened since the beginning.
   struct Counts {
     std::int64_t prefilled = 0;  // tokens of prompts computed
-    std::int64_t cached = 0;     // tokens of prompts found in the cache
+    std::int64_t cached = 0;     // tokens of prompts found in the cache, when their sequences began first
     std::int64_t preemptions = 0;
     std::int64_t drafted = 0;   // guesses of tokens computed
     std::int64_t accepted = 0;  // of them, those that were drawn
@@ -115,6 +115,7 @@ class ServingLoop {
     std::optional<grammar::GrammarState> state = {};  // with a grammar
     std::int64_t tokens = 0;
     std::int32_t last = 0;
+    bool has_begun = false;  // also before it gave way to others
   };
   Status check_options(const SequenceRequest& request) const;
   Status compute(const ServingStep::Piece& piece);

@@ -120,6 +120,7 @@ TEST_F(ServingLoopPages, AnswersAreInvariant_under_preemption) {
   while (loop.step().value()) {}
   EXPECT_EQ(answers, expected);
   EXPECT_GE(loop.counts().preemptions, 2);
+  EXPECT_EQ(loop.counts().cached, 0) << "what a sequence finds of its own, when it goes on, is no hit of its prompt";
   EXPECT_EQ(loop.pages_used(), 0);
 }
 

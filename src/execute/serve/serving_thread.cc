@@ -101,6 +101,8 @@ void ServingThread::note_failed_reload() {
 void ServingThread::drain() {
   const std::lock_guard lock(mutex_);
   counts_.draining = true;
+  commands_.emplace_back(Drain{});
+  changed_.notify_all();
 }
 
 std::optional<Error> ServingThread::failure() const {
@@ -115,9 +117,8 @@ ServingCounts ServingThread::counts() const {
 
 // Why nothing is accepted any more.
 std::optional<Error> ServingThread::closed() const {
-  const std::lock_guard lock(mutex_);
-  if (failure_) return told(*failure_);
-  if (counts_.draining) return error(ErrorKind::interrupted, "the server is being stopped");
+  if (const std::optional<Error> why = failure()) return told(*why);
+  if (is_drained_) return error(ErrorKind::interrupted, "the server is being stopped");
   return std::nullopt;
 }
 
@@ -188,6 +189,10 @@ void ServingThread::obey(Command command) {
   if (Add* added = std::get_if<Add>(&command)) return add(std::move(*added));
   if (TextsRequest* texts = std::get_if<TextsRequest>(&command)) return add(std::move(*texts));
   if (WeightsReload* reload = std::get_if<WeightsReload>(&command)) return begin(std::move(*reload));
+  if (std::holds_alternative<Drain>(command)) {
+    is_drained_ = true;
+    return;
+  }
   const std::uint64_t id = std::get<std::uint64_t>(command);
   if (!loop_.remove(id)) return;
   refusals_.erase(id);

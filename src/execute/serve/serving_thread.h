@@ -94,7 +94,9 @@ class ServingThread {
     ServingReceiver receiver;
     bool is_surplus = false;  // without its prompt: it is refused
   };
-  using Command = std::variant<Add, std::uint64_t, TextsRequest, WeightsReload>;  // the second: of a request to drop
+  struct Drain {};
+  // The second: of a request to drop.
+  using Command = std::variant<Add, std::uint64_t, TextsRequest, WeightsReload, Drain>;
   void run();
   Result<bool> step();
   void obey(Command command);
@@ -113,6 +115,7 @@ class ServingThread {
   std::map<std::uint64_t, std::function<void(const Error&)>> refusals_;  // of the requests in loop_
   std::optional<WeightsReload> reload_;                                  // while it is there, no request begins
   std::vector<TextsRequest> held_;                                       // that came since
+  bool is_drained_ = false;                                              // what comes now came after drain()
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -96,6 +96,25 @@ TEST_F(ServingThreadTest, a_full_queue_a_wrong_prompt_and_a_drain_are_refused_wi
   EXPECT_GE(serving->counts().refused, 2);
 }
 
+TEST_F(ServingThreadTest, what_came_before_a_drain_is_answered) {
+  const auto serving = serve(1, 1);
+  std::promise<void> began, may_go;
+  const std::shared_future<void> going = may_go.get_future();
+  Asked first = ask(*serving, {1}, 1, [&began, going] {
+    began.set_value();
+    going.wait();
+    return true;
+  });
+  began.get_future().wait();
+  Asked second = ask(*serving, {2});  // not taken: a step runs
+  serving->drain();
+  Asked third = ask(*serving, {3});
+  may_go.set_value();
+  EXPECT_EQ(first.reply.get().end, SequenceEnd::max_tokens);
+  EXPECT_EQ(second.reply.get().end, SequenceEnd::max_tokens);
+  EXPECT_EQ(third.reply.get().refusal->kind, ErrorKind::interrupted);
+}
+
 TEST_F(ServingThreadTest, what_comes_during_a_step_is_kept_up_to_a_limit) {
   const auto serving = serve(1, 0);
   std::promise<void> began, may_go;

@@ -42,7 +42,9 @@ Status HttpReplyReader::advance() {
   switch (phase_) {
     case Phase::head: {
       const std::size_t end = rest.find(kEndOfHead);
-      if (std::min(end, rest.size()) > kLimits.head) return no_reply("its head is too long");
+      // Of a head that has not ended, the last bytes may be the first of its end.
+      const std::size_t begun = std::min(rest.size(), kEndOfHead.size() - 1);
+      if (std::min(end, rest.size() - begun) > kLimits.head) return no_reply("its head is too long");
       if (!rest.starts_with(std::string_view("HTTP/1.1 ").substr(0, rest.size())))
         return no_reply("its first line is not HTTP/1.1 STATUS");
       if (end == rest.npos) return {};

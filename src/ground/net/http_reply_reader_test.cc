@@ -45,6 +45,15 @@ TEST(HttpReplyReader, reads_lengths_and_chunks_in_pieces_of_any_size) {
   EXPECT_TRUE(read("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 7).whole);
 }
 
+TEST(HttpReplyReader, the_longest_head_is_the_same_in_pieces_of_any_size) {
+  const std::string begin = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: ";
+  const std::string longest = begin + std::string((32 << 10) - begin.size(), 'x'), end = "\r\n\r\n";
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{1000}, longest.size() + 3, longest.size() + 5}) {
+    EXPECT_TRUE(read(longest + end, piece).whole) << piece;
+    EXPECT_TRUE(read(longest + "x" + end, piece).failed) << piece;
+  }
+}
+
 TEST(HttpReplyReader, no_part_of_a_reply_is_whole) {
   for (std::size_t size = 0; size < kChunked.size(); ++size) {
     const Read part = read(kChunked.substr(0, size), 5);

@@ -37,7 +37,6 @@ std::string text_of(const HttpUpstreamRequest& request) {
 struct HttpUpstreams::Link {
   Loop& loop;
   std::uint64_t number;
-  NetAddress to;
   std::shared_ptr<HttpReplySink> sink;
   HeldLink link = {};
   HeldEvent head_timer = {}, timer = {};
@@ -86,7 +85,7 @@ struct HttpUpstreams::Loop {
   }
 
   void begin(std::uint64_t number, const HttpUpstreamRequest& request, std::shared_ptr<HttpReplySink> sink) {
-    auto held = std::make_unique<Link>(Link{*this, number, request.to, std::move(sink)});
+    auto held = std::make_unique<Link>(Link{*this, number, std::move(sink)});
     Link& l = *held;
     links.emplace(number, std::move(held));
     l.link.reset(made(bufferevent_socket_new(base.get(), -1, BEV_OPT_CLOSE_ON_FREE)));
@@ -96,7 +95,7 @@ struct HttpUpstreams::Loop {
     sockaddr_storage address{};
     int size = sizeof address;
     if (evutil_parse_sockaddr_port(to_string(request.to).c_str(), reinterpret_cast<sockaddr*>(&address), &size) != 0)
-      return end(l, error(ErrorKind::io, "{} is no numeric address", to_string(request.to)));
+      return end(l, error(ErrorKind::io, "the server has no numeric address"));
     const std::string head = text_of(request);
     evbuffer* const output = bufferevent_get_output(l.link.get());
     evbuffer_add(output, head.data(), head.size());
@@ -106,8 +105,9 @@ struct HttpUpstreams::Loop {
       const timeval until = timeval_of(request.timeout);
       event_add(l.timer.get(), &until);
     }
+    // Of a server that refuses it, on_end hears.
     if (bufferevent_socket_connect(l.link.get(), reinterpret_cast<sockaddr*>(&address), size) != 0)
-      end(l, os_error(errno, "connect to", to_string(request.to)));
+      end(l, error(ErrorKind::busy, "{}", os_error(errno, "make a connection").message).hinted("try again later"));
   }
   void cancel(std::uint64_t number) {
     if (const auto found = links.find(number); found != links.end()) close(*found->second);
@@ -167,13 +167,12 @@ struct HttpUpstreams::Loop {
     const int failed = EVUTIL_SOCKET_ERROR();
     l.loop.read(l);  // what came before
     if (l.is_closed) return;
-    if ((what & BEV_EVENT_ERROR) != 0 && failed != 0)
-      return l.loop.end(l, os_error(failed, "get the reply of", to_string(l.to)));
-    l.loop.end(l, error(ErrorKind::io, "{} closed before the end of its reply", to_string(l.to)));
+    if ((what & BEV_EVENT_ERROR) != 0 && failed != 0) return l.loop.end(l, os_error(failed, "get the reply"));
+    l.loop.end(l, error(ErrorKind::io, "the connection was closed before the end of the reply"));
   }
   static void on_time(evutil_socket_t, short, void* link) noexcept {
     Link& l = *static_cast<Link*>(link);
-    l.loop.end(l, error(ErrorKind::io, "{} did not reply in time", to_string(l.to)));
+    l.loop.end(l, error(ErrorKind::io, "the reply did not come in time"));
   }
 };
 

@@ -30,7 +30,9 @@ class HttpReplySink {
   virtual ~HttpReplySink() = default;
   virtual void begin(const HttpReplyHead& head) = 0;
   virtual Status take(std::string piece) = 0;  // of the body. An error closes the connection, and is what ends it
-  // Last, once. Errors: io: no connection, no reply, one that is malformed or was cut, or the time is over.
+  // Last, once. Errors, which do not say whose reply it is: io: nobody accepts the connection, no reply, one that is
+  // malformed or was cut, or the time is over; busy: this process can make no connection (no descriptor or port is
+  // free), which says nothing of the server.
   virtual void end(const Status& how) = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "ground/net/testing/fake_upstream.h"
+#include "ground/net/testing/no_free_descriptor.h"
 
 namespace systole {
 namespace {
@@ -25,6 +26,7 @@ class Heard : public HttpReplySink {
   }
   void end(const Status& how) override {
     const std::lock_guard lock(mutex_);
+    if (!how.ok()) kind_ = how.error().kind;
     ends_.push_back(how.ok() ? "whole" : how.error().message);
     changed_.notify_all();
   }
@@ -40,6 +42,7 @@ class Heard : public HttpReplySink {
   }
   int status() const { return status_; }
   const std::string& body() const { return body_; }
+  std::optional<ErrorKind> kind() const { return kind_; }
   std::size_t ends() const { return ends_.size(); }
   void refuse(const std::string& body) { refused_ = body; }  // REQUIRES: nothing was sent
 
@@ -47,6 +50,7 @@ class Heard : public HttpReplySink {
   std::mutex mutex_;
   std::condition_variable changed_;
   int status_ = 0;
+  std::optional<ErrorKind> kind_;
   std::string body_, refused_;
   std::vector<std::string> ends_;
 };
@@ -118,7 +122,9 @@ TEST(HttpUpstreams, nobody_there_and_nobody_who_answers) {
   const auto upstreams = HttpUpstreams::start().value();
   const auto absent = std::make_shared<Heard>(), unnamed = std::make_shared<Heard>();
   upstreams->send({.to = {"127.0.0.1", free_port().value()}}, absent);
-  EXPECT_NE(absent->wait(), "");
+  EXPECT_EQ(absent->wait(), "cannot get the reply: Connection refused")
+      << "without the address, which is not for clients";
+  EXPECT_EQ(absent->kind(), ErrorKind::io);
   upstreams->send({.to = {"localhost", 80}}, unnamed);
   EXPECT_NE(unnamed->wait().find("no numeric address"), std::string::npos);
   FakeUpstream silent([](const std::string&) { return FakeUpstream::Reply{"", true}; });
@@ -126,6 +132,17 @@ TEST(HttpUpstreams, nobody_there_and_nobody_who_answers) {
   upstreams->send({.to = silent.address(), .timeout = Seconds(0.05)}, heard);
   EXPECT_NE(heard->wait().find("in time"), std::string::npos);
   EXPECT_TRUE(silent.is_left());
+}
+
+TEST(HttpUpstreams, without_a_free_descriptor_the_fault_is_not_the_servers) {
+  const auto upstreams = HttpUpstreams::start().value();
+  const auto heard = std::make_shared<Heard>();
+  {
+    const NoFreeDescriptor none;
+    upstreams->send({.to = {"127.0.0.1", 9}}, heard);
+    EXPECT_NE(heard->wait(), "");
+  }
+  EXPECT_EQ(heard->kind(), ErrorKind::busy);
 }
 
 TEST(HttpUpstreams, ends_with_requests_under_way) {

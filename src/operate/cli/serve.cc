@@ -21,7 +21,8 @@
 namespace systole::cli {
 namespace {
 
-constexpr Bytes kMostBody = kMiB * 4;  // of a request
+constexpr Bytes kMostBody = kMiB * 4;                             // of a request
+constexpr std::int64_t kMostCacheTokens = std::int64_t{1} << 31;  // their pages and bytes can be counted
 
 struct ServeCommand {
   std::string run, name, backend = "cpu", listen = "127.0.0.1", token_file, certificate, key, chat_template, pooling;
@@ -148,6 +149,10 @@ ExitCode serve(const ServeCommand& options, Context& context) {
     fail(error(ErrorKind::invalid, "--cache-tokens: {} for sequences of up to {}", options.cache_tokens,
                counted(wanted.cache, "token"))
              .hinted(fmt::format("--cache-tokens {} or more, or --context {}", wanted.cache, options.cache_tokens)));
+  }
+  if (options.cache_tokens > kMostCacheTokens) {
+    fail(error(ErrorKind::invalid, "--cache-tokens: {}, at most {}", options.cache_tokens, kMostCacheTokens)
+             .hinted("leave it out: there is memory for --slots of --context then"));
   }
   wanted.pages = (options.cache_tokens + kPagePositions - 1) / kPagePositions;
   const WeightsOption weights = options.weights.of(served);

@@ -452,6 +452,10 @@ TEST_F(ServeCommand, with_few_pages_answers_stay_the_same) {
   EXPECT_EQ(few.exit.code, 2) << few.err;
   EXPECT_NE(few.err.find("--cache-tokens: 9 for sequences of up to 256 tokens"), std::string::npos) << few.err;
   EXPECT_NE(few.err.find("--cache-tokens 256 or more, or --context 9"), std::string::npos) << few.err;
+  const Captured many = systole_->run(
+      {"serve", "tiny-1", "--backend", "reference", "--port", "0", "--cache-tokens", "9223372036854775807"});
+  EXPECT_EQ(many.exit.code, 2) << many.err;
+  EXPECT_NE(many.err.find("--cache-tokens: 9223372036854775807, at most 2147483648"), std::string::npos) << many.err;
   std::string alone;
   {
     Server server(*systole_);

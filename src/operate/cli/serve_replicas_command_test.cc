@@ -149,6 +149,23 @@ TEST_F(ServeReplicas, that_follow_look_at_a_hangup_and_start_again_when_their_fi
   EXPECT_TRUE(server.stop().ok()) << server.err();
 }
 
+TEST_F(ServeReplicas, one_whose_checkpoint_is_gone_is_given_up_at_once_and_the_others_serve_on) {
+  const Captured made = systole_->run({"run", "job.yaml", "--folder", "removed", "--backend", "reference"});
+  ASSERT_EQ(made.exit.code, 0) << made.err;
+  Server server(*systole_, {"--replicas", "2", "--name", "tiny-1"}, "removed");
+  ASSERT_TRUE(has_ready(server, 2)) << server.err();
+  const Captured more = systole_->run({"resume", "removed", "--set", "train.steps=4", "--backend", "reference"});
+  ASSERT_EQ(more.exit.code, 0) << more.err;  // it keeps one checkpoint
+  const std::vector<pid_t> replicas = children_of(server.pid());
+  ASSERT_EQ(replicas.size(), 2U);
+  EXPECT_EQ(::kill(replicas[0], SIGKILL), 0);
+  EXPECT_TRUE(comes_true([&] { return server.err().find("is given up") != std::string::npos; })) << server.err();
+  EXPECT_NE(server.err().find("checkpoint 'removed@2', which all serve, is gone"), std::string::npos) << server.err();
+  EXPECT_NE(server.err().find("--follow latest"), std::string::npos) << server.err();
+  EXPECT_EQ(server.complete(R"(, "max_tokens": 2)").status, 200);
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+}
+
 TEST_F(ServeReplicas, none_outlives_the_balancer) {
   Server server(*systole_, {"--replicas", "2"});
   ASSERT_TRUE(has_ready(server, 2)) << server.err();

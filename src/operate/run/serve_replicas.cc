@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "execute/checkpoint/folder.h"
 #include "ground/base/counted.h"
 #include "ground/base/number_from.h"
 #include "ground/process/signal_watch.h"
@@ -49,9 +50,7 @@ class Replicas {
       balancer_.check_health();
       asks_health_at_ = clock_.now() + kHealthEvery;
     }
-    if (std::ranges::all_of(slots_, &Slot::given_up))
-      return error(ErrorKind::io, "every replica is given up: each ended {} in a row",
-                   counted(ReplicaRestarts::kMost + 1, "time"));
+    if (std::ranges::all_of(slots_, &Slot::given_up)) return error(ErrorKind::io, "every replica is given up");
     return {};
   }
   void read() {
@@ -154,6 +153,7 @@ class Replicas {
     own.process.reset();
     own.serves.reset();
     if (!first_) return why;
+    if (!asked_.follow && why.kind == ErrorKind::not_found && is_gone()) return give_up(i);
     const std::optional<Seconds> wait = own.restarts.after(served);
     own.given_up = !wait.has_value();
     if (wait) {
@@ -164,6 +164,22 @@ class Replicas {
       messages_.warning(error(ErrorKind::io, "replica {} has ended ({}) {} in a row, and is given up", i, how,
                               counted(ReplicaRestarts::kMost + 1, "time")));
     }
+    return {};
+  }
+
+  // Whether the one checkpoint that all serve was removed, as a run that goes on does with its old ones.
+  bool is_gone() const {
+    const Result<CheckpointPlace> place = find_checkpoints(run_again_);
+    if (!place.ok() || !place->step) return false;
+    const Result<std::vector<std::int64_t>> steps = checkpoint::list_steps(place->folder);
+    return steps.ok() && std::ranges::find(*steps, *place->step) == steps->end();
+  }
+  Status give_up(int i) {
+    slot(i).given_up = true;
+    messages_.warning(
+        error(ErrorKind::not_found, "replica {} is given up: checkpoint '{}', which all serve, is gone", i, run_again_)
+            .hinted("serve with --follow latest, which goes on to newer ones, or keep one with `systole ckpt bless "
+                    "RUN@STEP` and name it"));
     return {};
   }
 

@@ -3,10 +3,10 @@
 // the replicas, each of which loads the model for itself, and looks after them.
 //
 // The first replica is started alone: what is wrong with the options is said once, and the others find the model's files
-// in the page cache. All serve the checkpoint that the first one found, also those that are started later; but if they
-// follow a run, which removes its old checkpoints, one that is started again begins as if it were the first, and SIGHUP
-// is passed on to them. One that ends, or answers no question about its health for half a minute, is started again
-// (replica_restarts.h). None outlives this process, however it ends.
+// in the page cache. All serve the checkpoint that the first one found, also those that are started later; once a run that
+// goes on has removed it, one that is started again is given up. But if they follow the run, it begins as if it were the
+// first, and SIGHUP is passed on to them. One that ends, or answers no question about its health for half a minute, is
+// started again (replica_restarts.h). None outlives this process, however it ends.
 
 #include <functional>
 #include <optional>

@@ -30,6 +30,10 @@ class HealthQuestion : public HttpReplySink {
     State::Replica& asked = state_->replicas[static_cast<std::size_t>(replica_)];
     if (asked.begun != begun_ || !asked.address) return;
     asked.is_asked = false;
+    if (!how.ok() && how.error().kind == ErrorKind::busy) {  // this process could not ask
+      asked.unanswered = 0;
+      return;
+    }
     asked.unanswered = how.ok() ? 0 : asked.unanswered + 1;
     state_->choice.set_ready(replica_, how.ok() && status_ == 200);
   }

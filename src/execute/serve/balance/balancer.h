@@ -46,7 +46,8 @@ class Balancer {
   // Asks each replica whether it is ready; one that is not, or does not answer, gets no requests until it is. Returns at
   // once.
   void check_health();
-  // How many of these questions, the last ones, it has not answered, each within 5 s; 0 if it is retired.
+  // How many of these questions, the last ones, it has not answered, each within 5 s; 0 if it is retired, or if the last
+  // one could not be asked.
   int unanswered(int replica) const;
   int ready() const;
   BalancerCounts counts() const;

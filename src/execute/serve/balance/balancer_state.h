@@ -17,7 +17,7 @@ struct Balancer::State {
     std::string token;
     std::uint64_t begun = 0;  // how often; what an earlier one replies says nothing about this one
     bool is_asked = false;    // whether it is ready
-    int unanswered = 0;       // of these questions, the last ones
+    int unanswered = 0;       // of these questions, the last ones, since one that could not be asked
   };
   // One attempt of a request.
   struct Place {

@@ -11,6 +11,7 @@
 #include "ground/net/http_client.h"
 #include "ground/net/testing/fake_upstream.h"
 #include "ground/net/testing/http_wire.h"
+#include "ground/net/testing/no_free_descriptor.h"
 
 namespace systole {
 namespace {
@@ -148,6 +149,7 @@ TEST_F(BalancerTest, a_request_that_no_byte_answered_goes_to_another_replica_onc
   const HttpReply reply = complete();
   EXPECT_EQ(reply.status, 503) << reply.body;
   EXPECT_NE(reply.body.find("the replica that computed this answer failed"), std::string::npos) << reply.body;
+  EXPECT_EQ(reply.body.find("127.0.0.1"), std::string::npos) << "where a replica listens is nobody's business";
   EXPECT_NE(reply.header("retry-after"), nullptr);
   EXPECT_EQ(replicas_[2]->requests(), 0) << "a request that ends replicas must not end them all";
   EXPECT_EQ(balancer_->counts().failed, 1);
@@ -222,6 +224,25 @@ TEST_F(BalancerTest, questions_without_an_answer_are_counted) {
   EXPECT_TRUE(comes_true([&] { return balancer_->unanswered(0) == 1; }));
   balancer_->retire(0);
   EXPECT_EQ(balancer_->unanswered(0), 0);
+}
+
+TEST_F(BalancerTest, without_a_free_descriptor_no_replica_is_blamed) {
+  start({says(200, "{}"), says(200, "{}")});
+  HttpWire wire(server_->address());
+  ASSERT_TRUE(comes_true([&] { return server_->connections() == 1; }));
+  {
+    const NoFreeDescriptor none;
+    balancer_->check_health();
+    wire.say("GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ours\r\n\r\n");
+    const std::string answer = wire.answer();  // after the questions, which were sent first
+    EXPECT_EQ(status_of(answer), 429) << answer;
+    EXPECT_NE(answer.find("cannot make a connection"), answer.npos) << answer;
+  }
+  EXPECT_EQ(balancer_->unanswered(0) + balancer_->unanswered(1), 0);
+  EXPECT_EQ(balancer_->ready(), 2);
+  EXPECT_EQ(balancer_->counts().retries, 0);
+  EXPECT_EQ(balancer_->counts().failed, 1);
+  EXPECT_EQ(complete().status, 200);
 }
 
 TEST_F(BalancerTest, metrics_are_those_of_all_that_answer) {

@@ -141,6 +141,9 @@ class ForwardedRequest : public HttpReplySink, public std::enable_shared_from_th
       if (answer_.status != 429 && answer_.status != 503) return responder_.send(std::move(answer_));
       refusal_ = std::move(answer_);
       ask_next();
+    } else if (how.error().kind == ErrorKind::busy) {  // it was not asked, nor could another be
+      state_->count(&BalancerCounts::failed);
+      responder_.send(refusal(how.error()));
     } else {
       state_->set_ready(place_.replica, place_.begun, false);  // until it says that it is
       fail(how.error());
