@@ -111,112 +111,145 @@ void serve_until_stopped(HttpServer& server, ServingThread& serving, std::unique
   while (!watch.stop_at_once() && clock.now() < until && !server.drain(deadline_after(Seconds(0.05)))) {}
 }
 
-ExitCode serve(const ServeCommand& options, Context& context) {
-  if (options.replicas > 1) {
-    raise_open_files();
-    return serve_balanced({.replicas = options.replicas,
-                           .threads = options.threads,
-                           .backend = options.backend,
-                           .run = options.run,
-                           .words = options.given(),
-                           .follow = followed(options),
-                           .server = {.bind = {options.listen, options.port},
-                                      .tokens = tokens_in(options.token_file),
-                                      .certificate = options.certificate,
-                                      .key = options.key,
-                                      .limits = {.body = kMostBody}},
-                           .grace = Seconds(options.grace_s)},
-                          context);
-  }
-  const std::int64_t drafts = drafts_for(options.speculate, options.backend).value();
-  const Seconds began = context.clock.now();
-  const ServedModel served = model_to_serve(options, context);
-  const Machine machine = machine_for(served, options.backend, context.clock, options.threads).value();
-  const std::vector<std::string> tokens = tokens_in(options.token_file);
-  if (served.encodes() && options.cache_tokens > 0) {
+HttpServerOptions server_options(const ServeCommand& options) {
+  return {.bind = {options.listen, options.port},
+          .tokens = tokens_in(options.token_file),
+          .certificate = options.certificate,
+          .key = options.key,
+          .limits = {.body = kMostBody}};
+}
+
+ExitCode serve_replicas(const ServeCommand& options, Context& context) {
+  raise_open_files();
+  return serve_balanced({.replicas = options.replicas,
+                         .threads = options.threads,
+                         .backend = options.backend,
+                         .run = options.run,
+                         .words = options.given(),
+                         .follow = followed(options),
+                         .server = server_options(options),
+                         .grace = Seconds(options.grace_s)},
+                        context);
+}
+
+// How vectors of texts are made; nothing: they are not served. Without text a model serves nothing else.
+std::optional<PoolingSpec> served_pooling(const ServeCommand& options, const ServedModel& served) {
+  const bool needed = !options.pooling.empty() || served.model->task() == Task::masked;
+  return needed ? pooling_needed(served, options.pooling, !options.unnormalized).value()
+                : pooling_for(served, options.pooling, !options.unnormalized).value();
+}
+
+// What --cache-tokens may be with sequences of so many tokens.
+void check_cache(const ServeCommand& options, const ServedModel& served, std::int64_t context) {
+  if (options.cache_tokens == 0) return;
+  if (served.encodes()) {
     fail(error(ErrorKind::unsupported, "--cache-tokens: a model that encodes its prompt has a cache for each slot")
              .hinted("leave it out; --slots and --context say how large they are"));
   }
-  // Without text a model serves nothing but vectors.
-  const bool needed = !options.pooling.empty() || served.model->task() == Task::masked;
-  const std::optional<PoolingSpec> pooling =
-      needed ? pooling_needed(served, options.pooling, !options.unnormalized).value()
-             : pooling_for(served, options.pooling, !options.unnormalized).value();
-  EngineOptions wanted;
-  wanted.slots = options.slots;
-  wanted.cache = served.context_for(options.context);
-  if (options.cache_tokens > 0 && options.cache_tokens < wanted.cache) {
+  if (options.cache_tokens < context) {
     fail(error(ErrorKind::invalid, "--cache-tokens: {} for sequences of up to {}", options.cache_tokens,
-               counted(wanted.cache, "token"))
-             .hinted(fmt::format("--cache-tokens {} or more, or --context {}", wanted.cache, options.cache_tokens)));
+               counted(context, "token"))
+             .hinted(fmt::format("--cache-tokens {} or more, or --context {}", context, options.cache_tokens)));
   }
   if (options.cache_tokens > kMostCacheTokens) {
     fail(error(ErrorKind::invalid, "--cache-tokens: {}, at most {}", options.cache_tokens, kMostCacheTokens)
              .hinted("leave it out: there is memory for --slots of --context then"));
   }
+}
+
+EngineOptions engine_options(const ServeCommand& options, const ServedModel& served, std::int64_t drafts,
+                             bool makes_vectors) {
+  EngineOptions wanted;
+  wanted.slots = options.slots;
+  wanted.cache = served.context_for(options.context);
+  check_cache(options, served, wanted.cache);
   wanted.pages = (options.cache_tokens + kPagePositions - 1) / kPagePositions;
-  const WeightsOption weights = options.weights.of(served);
-  wanted.parameter = weights.parameter();
-  wanted.hidden = pooling.has_value();
+  wanted.parameter = options.weights.of(served).parameter();
+  wanted.hidden = makes_vectors;
   wanted.drafts = drafts;
-  std::unique_ptr<Engine> engine = open_engine(served, machine, wanted).value();
-  const Seconds loaded = context.clock.now() - began;
-  const std::string device = engine->program().target.name;
-  std::optional<chat::ChatPrompt> chat;
-  if (!options.chat_template.empty()) {
-    chat = chat_of(served, read_text_file(options.chat_template).value()).value();
-  } else if (Result<std::optional<chat::ChatPrompt>> own = chat_of(served); own.ok()) {
-    chat = std::move(*own);
-  } else {
-    context.out.warning("its chat template cannot be used: " + own.error().message,
-                        "give another with --chat-template; without, requests for chat are refused");
-  }
-  ServedApi api =
-      served_api(served, *engine, options.name.empty() ? served.last_name() : options.name, std::move(chat), pooling);
-  if (options.balanced) api.key_header = Balancer::kKeyHeader;
-  const MemoryByOwner memory = memory_by_owner(engine->program());
-  const Bytes cache = memory[Residence::cache];
-  const std::string weights_note = weights.note(engine->program());
-  raise_open_files();
-  ServingThread serving(std::move(engine), options.waiting, served.step, options.prefill_tokens);
-  const SignalWatch watch(options.follow.empty() ? Hangup::stop : Hangup::reload);
-  const std::unique_ptr<HttpServer> server = HttpServer::start({.bind = {options.listen, options.port},
-                                                                .routes = api_routes(api, serving, context.clock),
-                                                                .tokens = tokens,
-                                                                .certificate = options.certificate,
-                                                                .key = options.key,
-                                                                .limits = {.body = kMostBody}})
-                                                 .value();
-  const std::string url =
-      fmt::format("{}://{}/v1", options.certificate.empty() ? "http" : "https", to_string(server->address()));
+  return wanted;
+}
+
+// Nothing: requests for chat are refused.
+std::optional<chat::ChatPrompt> chat_for(const ServeCommand& options, const ServedModel& served, Context& context) {
+  if (!options.chat_template.empty()) return chat_of(served, read_text_file(options.chat_template).value()).value();
+  Result<std::optional<chat::ChatPrompt>> own = chat_of(served);
+  if (own.ok()) return std::move(*own);
+  context.out.warning("its chat template cannot be used: " + own.error().message,
+                      "give another with --chat-template; without, requests for chat are refused");
+  return std::nullopt;
+}
+
+// What is served, known before the engine goes to its thread.
+struct Serving {
+  const ServedApi& api;
+  const ServedModel& model;
+  std::optional<PoolingSpec> pooling;
+  MemoryByOwner memory;
+  std::string device, weights;
+  Seconds loaded;
+};
+
+void report_ready(const ServeCommand& options, const Serving& serving, const std::string& url, Context& context) {
+  const ServedApi& api = serving.api;
+  const Bytes cache = serving.memory[Residence::cache];
   const std::string texts = fmt::format("{} of {} at once, {} for keys and values", counted(options.slots, "sequence"),
                                         counted(api.context, "token"), to_string(cache));
-  const std::string made = !api.vectors
-                               ? ""
-                               : fmt::format("vectors of {} numbers ({}{})", api.vectors->size,
-                                             name_of(pooling->pooling), pooling->normalize ? ", normalized" : "");
+  const std::string made =
+      !api.vectors ? ""
+                   : fmt::format("vectors of {} numbers ({}{})", api.vectors->size, name_of(serving.pooling->pooling),
+                                 serving.pooling->normalize ? ", normalized" : "");
   context.out.stream(fmt::format("{} at {}: {}{}{}{}; loaded in {} on {}\n", api.model, url, api.generates ? texts : "",
-                                 api.generates && api.vectors ? "; " : "", made, weights_note, to_string(loaded),
-                                 device));
+                                 api.generates && api.vectors ? "; " : "", made, serving.weights,
+                                 to_string(serving.loaded), serving.device));
   context.out.json(Node::map({{"model", api.model},
                               {"url", url},
-                              {"device", device},
-                              {"load_s", loaded.count()},
-                              {"run", served.name},
-                              {"step", served.step ? Node(*served.step) : Node()},
+                              {"device", serving.device},
+                              {"load_s", serving.loaded.count()},
+                              {"run", serving.model.name},
+                              {"step", serving.model.step ? Node(*serving.model.step) : Node()},
                               {"dimensions", api.vectors ? Node(api.vectors->size) : Node()},
                               {"slots", options.slots},
                               {"context", api.context},
                               {"cache_bytes", cache.count()},
-                              {"weights", weights.kind},
-                              {"weights_bytes", memory[Residence::parameter].count()}}));
-  serve_until_stopped(*server, serving, follower_of(options, served, serving, context), options, watch, context.clock);
-  if (const std::optional<Error> failure = serving.failure()) fail(*failure);
-  const ServingCounts counts = serving.counts();
+                              {"weights", options.weights.of(serving.model).kind},
+                              {"weights_bytes", serving.memory[Residence::parameter].count()}}));
+}
+
+void report_end(const ServingCounts& counts, Context& context) {
   context.out.notice(
       fmt::format("served {}, {} and {}{}; {} refused", counted(counts.ended, "answer"),
                   counted(counts.prompt_tokens, "prompt token"), counted(counts.answer_tokens, "new token"),
                   counts.texts == 0 ? "" : fmt::format(", {}", counted(counts.texts, "vector")), counts.refused));
+}
+
+ExitCode serve(const ServeCommand& options, Context& context) {
+  if (options.replicas > 1) return serve_replicas(options, context);
+  const std::int64_t drafts = drafts_for(options.speculate, options.backend).value();
+  const Seconds began = context.clock.now();
+  const ServedModel served = model_to_serve(options, context);
+  const Machine machine = machine_for(served, options.backend, context.clock, options.threads).value();
+  HttpServerOptions http = server_options(options);
+  const std::optional<PoolingSpec> pooling = served_pooling(options, served);
+  std::unique_ptr<Engine> engine =
+      open_engine(served, machine, engine_options(options, served, drafts, pooling.has_value())).value();
+  const Seconds loaded = context.clock.now() - began;
+  ServedApi api = served_api(served, *engine, options.name.empty() ? served.last_name() : options.name,
+                             chat_for(options, served, context), pooling);
+  if (options.balanced) api.key_header = Balancer::kKeyHeader;
+  const Program& program = engine->program();
+  const Serving made{
+      api,   served, pooling, memory_by_owner(program), program.target.name, options.weights.of(served).note(program),
+      loaded};
+  raise_open_files();
+  ServingThread serving(std::move(engine), options.waiting, served.step, options.prefill_tokens);
+  const SignalWatch watch(options.follow.empty() ? Hangup::stop : Hangup::reload);
+  http.routes = api_routes(api, serving, context.clock);
+  const std::unique_ptr<HttpServer> server = HttpServer::start(http).value();
+  report_ready(options, made, api_url(server->address(), http), context);
+  serve_until_stopped(*server, serving, follower_of(options, served, serving, context), options, watch, context.clock);
+  if (const std::optional<Error> failure = serving.failure()) fail(*failure);
+  report_end(serving.counts(), context);
   return ExitCode::done;
 }
 

@@ -33,6 +33,10 @@ Node document(const BalancedServe& options, const std::string& url, const Node& 
 
 }  // namespace
 
+std::string api_url(const NetAddress& address, const HttpServerOptions& server) {
+  return fmt::format("{}://{}/v1", server.certificate.empty() ? "http" : "https", to_string(address));
+}
+
 ExitCode serve_balanced(const BalancedServe& options, Context& context) {
   if (options.replicas > kMostReplicas)
     fail(error(ErrorKind::invalid, "--replicas: {}, at most {}", counted(options.replicas, "process"), kMostReplicas)
@@ -49,8 +53,7 @@ ExitCode serve_balanced(const BalancedServe& options, Context& context) {
                             options.server,
                             options.grace};
   const auto begun = [&](const NetAddress& address, const Node& first) {
-    const std::string url =
-        fmt::format("{}://{}/v1", options.server.certificate.empty() ? "http" : "https", to_string(address));
+    const std::string url = api_url(address, options.server);
     const auto count = [&](const char* key, const char* noun) {
       return counted(number_from(first.text_at(key)).value_or(0), noun);
     };

@@ -16,6 +16,9 @@ struct BalancedServe {
   Seconds grace{30.0};
 };
 
+// Where OpenAI's clients find a server: "http://127.0.0.1:8000/v1".
+std::string api_url(const NetAddress& address, const HttpServerOptions& server);
+
 ExitCode serve_balanced(const BalancedServe& options, Context& context);
 
 }  // namespace systole::cli
