@@ -7,6 +7,7 @@
 #include "ground/base/counted.h"
 #include "ground/base/errors.h"
 #include "ground/base/nearest.h"
+#include "ground/base/requirement.h"
 #include "ground/base/text_file.h"
 
 namespace systole {
@@ -246,7 +247,9 @@ Result<EvalTask> read_task(const Node& node, const std::string& folder, std::siz
   EvalTask task;
   task.name = TRY(name->as_string());
   task.kind = kind;
-  if (task.name.empty()) return name->wrong("a name");
+  const auto required = [&](const std::string& metric) { return is_metric_name(task.name + "." + metric); };
+  if (task.name.empty() || !std::ranges::all_of(metrics_of(kind), required))
+    return name->wrong("a name that --require can have: printable ASCII without spaces, <, > and =");
   if (kind == EvalKind::bits_per_byte) {
     task.items = TRY(texts_of(node, folder, limit));
     return task;

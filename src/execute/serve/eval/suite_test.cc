@@ -92,6 +92,19 @@ TEST_F(EvalSuiteTest, answers_and_texts) {
   EXPECT_EQ(suite.tasks[3].items[1].target, "<two>");
 }
 
+TEST_F(EvalSuiteTest, a_requirement_can_name_every_task) {
+  const auto called = [&](const std::string& name) {
+    return read("  - { name: \"" + name + "\", kind: bits_per_byte, data: [{ t: x }], text: \"{t}\" }\n");
+  };
+  EXPECT_TRUE(called("a.b-c").ok());
+  for (const std::string& name : {std::string("a b"), std::string("a<1"), std::string("é"), std::string(190, 'x')}) {
+    ASSERT_FALSE(called(name).ok()) << name;
+    EXPECT_EQ(called(name).error().where.line, 3);
+    EXPECT_NE(called(name).error().message.find("--require"), std::string::npos);
+  }
+  EXPECT_FALSE(read("  - { name: \"\", kind: bits_per_byte, data: [{ t: x }], text: \"{t}\" }\n").ok());
+}
+
 TEST_F(EvalSuiteTest, all_wrong_tasks_are_told_at_once_at_their_places) {
   const Result<EvalSuite> wrong = read(
       "  - { name: a, kind: bits_per_byte, fil: x }\n"
