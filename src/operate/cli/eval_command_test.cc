@@ -185,7 +185,7 @@ TEST_F(EvalCommand, wrong_suites_are_refused_at_their_place) {
            {match + "data: two.jsonl, tokns: 1 }", "did you mean 'tokens'?"},
            {match + "data: none.jsonl }", "none.jsonl"},
            {match + "data: bad.jsonl }", "bad.jsonl:3:"},
-           {match + "data: two.jsonl }", "two.jsonl:2:1: error: the example has no field 'b'"},
+           {match + "data: two.jsonl }", "two.jsonl:2:1: error: b: there is no such field"},
            {match + "data: [] }", "there are no examples"},
            {match + "data: two.jsonl, stop: \"x\" }", "expected a list of texts"},
            {match + "data: two.jsonl, tokens: 0 }", "wrong.yaml:3:"},
