@@ -25,8 +25,7 @@ TEST_F(ApiRoutes, a_prompt_of_the_whole_context_has_one_more_token) {
 
 TEST_F(ApiRoutes, tokens_of_a_text_are_json) {
   start({});
-  std::vector<std::int32_t> expected;
-  Encoder(tokenizer()).encode("ba do", expected);
+  const std::vector<std::int32_t> expected = tiny_tokens("ba do");
   const std::string answer = post("/tokenize", R"({"prompt": "ba do"})");
   ASSERT_EQ(status_of(answer), 200) << answer;
   const Node node = parse_json(body_of(answer), "answer").value();
@@ -57,8 +56,8 @@ TEST_F(ApiRoutes, a_text_that_cannot_fit_is_not_encoded) {
   std::atomic<int> encoded = 0;
   start({.encoding = [&] { ++encoded; }});
   std::size_t longest = 0;
-  for (std::int32_t token = 0; token < tokenizer().vocabulary(); ++token)
-    longest = std::max(longest, tokenizer().bytes_of(token).size());
+  for (std::int32_t token = 0; token < tiny_tokenizer().vocabulary(); ++token)
+    longest = std::max(longest, tiny_tokenizer().bytes_of(token).size());
   const auto asked = [&](std::size_t bytes) {
     return post("/v1/completions", to_json(Node::map({{"model", "m"}, {"prompt", std::string(bytes, '~')}})));
   };
@@ -72,8 +71,7 @@ TEST_F(ApiRoutes, metrics_count) {
   start({});
   EXPECT_EQ(status_of(ask(completion(R"(, "max_tokens": 3)")).answer()), 200);
   const std::string text = get("/metrics");
-  std::vector<std::int32_t> prompt;
-  Encoder(tokenizer()).encode("ba", prompt);
+  const std::vector<std::int32_t> prompt = tiny_tokens("ba");
   for (const std::string& line : {std::string("vllm:request_success_total{model_name=\"m\"} 1\n"),
                                   std::string("vllm:generation_tokens_total{model_name=\"m\"} 3\n"),
                                   fmt::format("vllm:prompt_tokens_total{{model_name=\"m\"}} {}\n", prompt.size()),

@@ -16,10 +16,10 @@ EvalModel model_of(const TinyScorer& scorer) {
   std::vector<std::int32_t> never;
   for (std::int32_t token = 0; token < scorer.engine->vocabulary(); ++token) {
     const std::string_view bytes =
-        token < scorer_tokenizer().vocabulary() ? scorer_tokenizer().bytes_of(token) : std::string_view();
+        token < tiny_tokenizer().vocabulary() ? tiny_tokenizer().bytes_of(token) : std::string_view();
     if (bytes.empty() || std::ranges::any_of(bytes, [](char c) { return c < ' ' || c > '~'; })) never.push_back(token);
   }
-  return {*scorer.engine, scorer_tokenizer(), {}, {}, never, [](std::string_view text) { return scorer_tokens(text); }};
+  return {*scorer.engine, tiny_tokenizer(), {}, {}, never, [](std::string_view text) { return tiny_tokens(text); }};
 }
 
 Result<TaskScores> evaluated(const TinyScorer& scorer, const EvalTask& task) {
@@ -37,7 +37,7 @@ TEST(Evaluate, multiple_choice_counts_the_likeliest_in_all_and_by_length) {
   for (const char* context : {"badoki", "lumen soé", "men", "nor pa ri", "wil", "ki lu"})
     task.items.push_back({.context = context, .choices = {"b", "badoki lumen", "éééé"}, .gold = 1});
   const TaskScores scores = evaluated(scorer, task).value();
-  LogLikelihood likelihood(*scorer.engine, scorer_tokenizer(), {});
+  LogLikelihood likelihood(*scorer.engine, tiny_tokenizer(), {});
   double acc = 0, norm = 0, bytes = 0;
   bool differ = false;
   for (std::size_t i = 0; i < task.items.size(); ++i) {
@@ -66,7 +66,7 @@ TEST(Evaluate, bits_per_byte_weighs_texts_by_their_length) {
   const EvalTask task{
       .name = "t", .kind = EvalKind::bits_per_byte, .items = {{.target = "badoki lumen"}, {.target = "soé"}}};
   const TaskScores scores = evaluated(scorer, task).value();
-  LogLikelihood likelihood(*scorer.engine, scorer_tokenizer(), {});
+  LogLikelihood likelihood(*scorer.engine, tiny_tokenizer(), {});
   const double loss = -likelihood.of_text("badoki lumen").value().value - likelihood.of_text("soé").value().value;
   EXPECT_DOUBLE_EQ(scores.metrics[0].value, loss / std::log(2.0) / 16);  // 12 and 4 bytes
   EXPECT_DOUBLE_EQ(scores.metrics[1].value, std::exp(loss / 16));
@@ -112,7 +112,7 @@ TEST(Evaluate, prompts_keep_their_end_and_an_evaluation_can_be_interrupted) {
   EvalTask task{.name = "t", .kind = EvalKind::exact_match, .tokens = 20};
   task.items.push_back({.context = "badoki lumen soé badoki lumen soé", .target = "x"});
   task.items.push_back({.context = "a", .target = "x"});
-  ASSERT_GT(scorer_tokens(task.items[0].context).size(), 4U);
+  ASSERT_GT(tiny_tokens(task.items[0].context).size(), 4U);
   EXPECT_EQ(evaluated(scorer, task)->cut_contexts, 1);
   task.tokens = 24;
   EXPECT_NE(evaluated(scorer, task).error().message.find("leave no room for a prompt"), std::string::npos);

@@ -15,9 +15,9 @@
 #include <thread>
 #include <vector>
 
-#include "execute/data/testing/made_up_text.h"
 #include "execute/serve/api_routes.h"
 #include "execute/serve/testing/tiny_engine.h"
+#include "execute/serve/testing/tiny_tokenizer.h"
 #include "ground/base/document.h"
 #include "ground/net/testing/http_wire.h"
 
@@ -33,16 +33,11 @@ inline bool comes_true(const std::function<bool()>& holds) {
   return holds();
 }
 
-inline const Tokenizer& tokenizer() {
-  static const Tokenizer made = Tokenizer::train({.vocabulary = 400}, made_up_documents(500)).value();
-  return made;
-}
-
 // All but those that spell whole characters, so that each token is text at once and no sequence ends by itself.
 inline std::vector<std::int32_t> not_plain() {
   std::vector<std::int32_t> tokens;
-  for (std::int32_t token = 0; token < tokenizer().vocabulary(); ++token) {
-    const std::string_view bytes = tokenizer().bytes_of(token);
+  for (std::int32_t token = 0; token < tiny_tokenizer().vocabulary(); ++token) {
+    const std::string_view bytes = tiny_tokenizer().bytes_of(token);
     if (bytes.empty() || std::ranges::any_of(bytes, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
       tokens.push_back(token);
   }
@@ -87,22 +82,20 @@ class ApiRoutesTest : public testing::Test {
     std::optional<std::int64_t> step = {};
   };
   void start(const Setup& setup) {
-    model_ = make_decoder(tiny_decoder(tokenizer().vocabulary(), setup.context));
+    model_ = make_decoder(tiny_decoder(tiny_tokenizer().vocabulary(), setup.context));
     std::unique_ptr<Engine> engine = sharp_engine(*model_, *device_, {.slots = setup.slots});
     if (setup.spoiled) spoil_weights(*model_, *engine);
     api_ = std::make_unique<ServedApi>(ServedApi{.model = setup.model,
-                                                 .tokenizer = tokenizer(),
+                                                 .tokenizer = tiny_tokenizer(),
                                                  .tokens_of =
                                                      [encoding = setup.encoding](const std::string& text) {
                                                        encoding();
-                                                       std::vector<std::int32_t> tokens;
-                                                       Encoder(tokenizer()).encode(text, tokens);
-                                                       return tokens;
+                                                       return tiny_tokens(text);
                                                      },
                                                  .never = not_plain(),
                                                  .context = engine->longest_prompt()});
     if (!setup.chat_template.empty())
-      api_->chat.emplace(chat::ChatTemplate::parse(setup.chat_template).value(), tokenizer(), "", "");
+      api_->chat.emplace(chat::ChatTemplate::parse(setup.chat_template).value(), tiny_tokenizer(), "", "");
     serving_ = std::make_unique<ServingThread>(std::move(engine), setup.waiting, setup.step);
     std::vector<HttpRoute> routes = api_routes(*api_, *serving_, clock_);
     routes.push_back({"GET", "/stands", [this](const HttpServerRequest&, HttpResponder to) {
