@@ -268,7 +268,8 @@ Result<bool> BatchJournal::is_written() const {
 Status BatchJournal::finish() {
   if (finished_) return {};
   CHECK(totals_.rows == static_cast<std::int64_t>(places_.size()), "{} of {} rows", totals_.rows, places_.size());
-  TRY(sync());
+  if (file_ == nullptr) TRY(open_to_append());
+  TRY(sync());  // also what a killed process left: the output must not be there without its rows
   const bool is_ours = TRY(is_written());
   TRY(write_whole(store_, output_, [&](WritableFile& file) -> Status {
     TRY(for_each_piece([&](std::string_view piece) { return file.append(std::as_bytes(std::span(piece))); }));
