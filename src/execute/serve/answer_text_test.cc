@@ -2,31 +2,20 @@
 
 #include <gtest/gtest.h>
 
-#include "execute/data/testing/made_up_text.h"
+#include "execute/serve/testing/tiny_tokenizer.h"
 #include "ground/base/utf8.h"
 
 namespace systole {
 namespace {
-
-const Tokenizer& tokenizer() {
-  static const Tokenizer made = Tokenizer::train({.vocabulary = 400}, made_up_documents(500)).value();
-  return made;
-}
-
-std::vector<std::int32_t> tokens_of(std::string_view text) {
-  std::vector<std::int32_t> tokens;
-  Encoder(tokenizer()).encode(text, tokens);
-  return tokens;
-}
 
 struct Sent {
   std::string text;
   bool stopped = false;
 };
 Sent send(std::string_view text, std::vector<std::string> stop) {
-  AnswerText answer(tokenizer(), std::move(stop));
+  AnswerText answer(tiny_tokenizer(), std::move(stop));
   Sent sent;
-  for (const std::int32_t token : tokens_of(text)) {
+  for (const std::int32_t token : tiny_tokens(text)) {
     const std::string piece = answer.add(token);
     EXPECT_FALSE(find_invalid_utf8(piece)) << "every piece is whole characters";
     sent.text += piece;
@@ -39,7 +28,7 @@ Sent send(std::string_view text, std::vector<std::string> stop) {
 
 TEST(AnswerText, characters_of_several_tokens_are_sent_whole) {
   const std::string text = "naïve 漢字 and 👩‍🔬, twice 👩‍🔬";
-  EXPECT_GT(tokens_of("漢").size(), 1U) << "it crosses tokens";
+  EXPECT_GT(tiny_tokens("漢").size(), 1U) << "it crosses tokens";
   EXPECT_EQ(send(text, {}).text, text);
 }
 
@@ -66,9 +55,9 @@ TEST(AnswerText, the_first_of_several_stop_strings_counts) {
 }
 
 TEST(AnswerText, a_stop_string_counts_only_after_the_tokens_that_come_at_least) {
-  const std::vector<std::int32_t> tokens = tokens_of("one two three two");
+  const std::vector<std::int32_t> tokens = tiny_tokens("one two three two");
   const auto text_with = [&](std::size_t min_tokens) {
-    AnswerText answer(tokenizer(), {"two"}, false, static_cast<std::int64_t>(min_tokens));
+    AnswerText answer(tiny_tokenizer(), {"two"}, false, static_cast<std::int64_t>(min_tokens));
     std::string text;
     for (const std::int32_t token : tokens) text += answer.add(token);
     return text + answer.rest();
@@ -79,14 +68,14 @@ TEST(AnswerText, a_stop_string_counts_only_after_the_tokens_that_come_at_least) 
 }
 
 TEST(AnswerText, counts_characters_not_bytes) {
-  AnswerText answer(tokenizer(), {"字 a, and more"});
-  for (const std::int32_t token : tokens_of("漢字 a")) answer.add(token);
+  AnswerText answer(tiny_tokenizer(), {"字 a, and more"});
+  for (const std::int32_t token : tiny_tokens("漢字 a")) answer.add(token);
   EXPECT_EQ(answer.characters(), 4) << "those held back, too";
 }
 
 TEST(AnswerText, half_a_character_at_the_end_is_replaced) {
-  AnswerText answer(tokenizer(), {});
-  const std::vector<std::int32_t> tokens = tokens_of("漢");
+  AnswerText answer(tiny_tokenizer(), {});
+  const std::vector<std::int32_t> tokens = tiny_tokens("漢");
   std::string text;
   for (std::size_t i = 0; i + 1 < tokens.size(); ++i) text += answer.add(tokens[i]);
   EXPECT_EQ(text.find('\xE6'), std::string::npos);
@@ -94,9 +83,9 @@ TEST(AnswerText, half_a_character_at_the_end_is_replaced) {
 }
 
 TEST(AnswerText, special_tokens_are_spelled_where_asked) {
-  const SpecialToken eos{"[END]", tokenizer().eos()};
-  AnswerText silent(tokenizer(), {}), spelled(tokenizer(), {}, false, 0, {eos}),
-      stops(tokenizer(), {"END"}, false, 0, {eos});
+  const SpecialToken eos{"[END]", tiny_tokenizer().eos()};
+  AnswerText silent(tiny_tokenizer(), {}), spelled(tiny_tokenizer(), {}, false, 0, {eos}),
+      stops(tiny_tokenizer(), {"END"}, false, 0, {eos});
   EXPECT_EQ(silent.add(eos.token), "");
   EXPECT_EQ(spelled.add(eos.token), "[END]");
   EXPECT_EQ(stops.add(eos.token), "[");

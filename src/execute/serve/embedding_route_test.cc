@@ -4,32 +4,21 @@
 
 #include <gtest/gtest.h>
 
-#include "execute/data/testing/made_up_text.h"
 #include "execute/serve/testing/tiny_engine.h"
+#include "execute/serve/testing/tiny_tokenizer.h"
 #include "ground/base/document.h"
 #include "ground/net/testing/http_wire.h"
 
 namespace systole {
 namespace {
 
-const Tokenizer& tokenizer() {
-  static const Tokenizer made = Tokenizer::train({.vocabulary = 400}, made_up_documents(500)).value();
-  return made;
-}
-
-std::vector<std::int32_t> tokens_of(const std::string& text) {
-  std::vector<std::int32_t> tokens;
-  Encoder(tokenizer()).encode(text, tokens);
-  return tokens;
-}
-
 class EmbeddingRoute : public testing::Test {
  protected:
   void start(bool vectors) {
     std::unique_ptr<Engine> engine = sharp_engine(*model_, *device_, {.hidden = vectors});
     api_ = std::make_unique<ServedApi>(
-        ServedApi{.model = "m", .tokenizer = tokenizer(), .tokens_of = tokens_of, .never = {}, .context = 64});
-    if (vectors) api_->vectors = ServedVectors{tokens_of, {Pooling::mean, true}, engine->hidden_size()};
+        ServedApi{.model = "m", .tokenizer = tiny_tokenizer(), .tokens_of = tiny_tokens, .never = {}, .context = 64});
+    if (vectors) api_->vectors = ServedVectors{tiny_tokens, {Pooling::mean, true}, engine->hidden_size()};
     serving_ = std::make_unique<ServingThread>(std::move(engine), 8);
     server_ = HttpServer::start({.routes = api_routes(*api_, *serving_, clock_)}).value();
   }
@@ -44,7 +33,7 @@ class EmbeddingRoute : public testing::Test {
   }
 
   FakeClock clock_;
-  std::unique_ptr<const Model> model_ = make_decoder(tiny_decoder(tokenizer().vocabulary(), 64));
+  std::unique_ptr<const Model> model_ = make_decoder(tiny_decoder(tiny_tokenizer().vocabulary(), 64));
   std::unique_ptr<Device> device_ = make_reference_device();
   std::unique_ptr<ServedApi> api_;
   std::unique_ptr<ServingThread> serving_;
@@ -62,9 +51,9 @@ TEST_F(EmbeddingRoute, answers_with_a_vector_for_each_input) {
   EXPECT_EQ(vector_of(all, 0), vector_of(all, 2));
   EXPECT_NE(vector_of(all, 0), vector_of(all, 1));
   EXPECT_EQ(all.find("usage")->find("prompt_tokens")->text(),
-            std::to_string(2 * tokens_of("ba").size() + tokens_of("no").size()));
+            std::to_string(2 * tiny_tokens("ba").size() + tiny_tokens("no").size()));
   std::vector<Node> tokens;
-  for (const std::int32_t token : tokens_of("ba")) tokens.emplace_back(token);
+  for (const std::int32_t token : tiny_tokens("ba")) tokens.emplace_back(token);
   const std::string as_tokens =
       to_json(Node::map({{"model", "m"}, {"input", Node::sequence(std::move(tokens))}, {"dimensions", 3}}));
   EXPECT_EQ(vector_of(body_of(ask(as_tokens)), 0).items().size(), 3u);

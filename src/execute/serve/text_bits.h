@@ -17,8 +17,8 @@ struct TextBits {
   double per_byte() const { return bits / static_cast<double>(bytes); }
 };
 
-// Of all tokens but the first, one decode each, in slot 0. Errors: invalid: they spell nothing, or are more than a slot
-// holds; a logit is not a number; those of the engine. REQUIRES: not encodes(); generates().
+// Of all tokens but the first, in slot 0. Errors: invalid: they spell nothing, or are more than a slot holds; a logit is
+// not finite; those of the engine. REQUIRES: the engine was created with `score`.
 Result<TextBits> bits_of(Engine& engine, const Tokenizer& tokenizer, std::span<const std::int32_t> tokens);
 
 }  // namespace systole

@@ -25,7 +25,7 @@ class BitsOf : public testing::Test {
 };
 
 TEST_F(BitsOf, a_model_without_an_opinion_are_those_of_its_vocabulary) {
-  const auto engine = Engine::create(*model_, *device_, {}).value();  // its parameters are zero
+  const auto engine = Engine::create(*model_, *device_, {.score = true}).value();  // its parameters are zero
   const std::string text = "made up";
   const std::vector<std::int32_t> tokens = tokens_of(text);
   const TextBits bits = bits_of(*engine, tokenizer_, tokens).value();
@@ -37,7 +37,8 @@ TEST_F(BitsOf, a_model_without_an_opinion_are_those_of_its_vocabulary) {
 }
 
 TEST_F(BitsOf, a_model_are_the_log_probabilities_after_each_beginning) {
-  const auto engine = sharp_engine(*model_, *device_, {}), other = sharp_engine(*model_, *device_, {});
+  const auto engine = sharp_engine(*model_, *device_, {.score = true, .generates = false}),
+             other = sharp_engine(*model_, *device_, {});
   const std::vector<std::int32_t> tokens = tokens_of("made up text");
   ASSERT_GT(tokens.size(), 3U);
   double expected = 0;
@@ -51,7 +52,7 @@ TEST_F(BitsOf, a_model_are_the_log_probabilities_after_each_beginning) {
 }
 
 TEST_F(BitsOf, nothing_and_of_no_numbers_are_refused) {
-  const auto engine = sharp_engine(*model_, *device_, {});
+  const auto engine = sharp_engine(*model_, *device_, {.score = true, .generates = false});
   for (const std::vector<std::int32_t>& tokens : {std::vector<std::int32_t>{}, tokens_of("")}) {
     const auto none = bits_of(*engine, tokenizer_, tokens);
     ASSERT_FALSE(none.ok());

@@ -5,7 +5,6 @@
 
 #include "execute/serve/batch/batch_run.h"
 #include "ground/base/counted.h"
-#include "ground/base/shell_quoted.h"
 #include "ground/base/text_file.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/command.h"

@@ -38,6 +38,25 @@ void append_samples(WholeFile& file, const EvaluatedModel& model, const EvalTask
   file.append(text);
 }
 
+// What results do not show: contexts that were cut, and items that count as wrong.
+void warn_of(const TaskScores& scores, const EvalTask& task, const std::string& model, const Engine& engine,
+             Context& context) {
+  if (scores.cut_contexts > 0) {
+    context.out.warning(fmt::format("task '{}': {} longer than the {} positions of '{}', and lost the beginning",
+                                    task.name, counted(scores.cut_contexts, "context"), engine.cache(), model),
+                        "ask for fewer few-shot examples, or for more --context");
+  }
+  if (scores.unjudged.empty()) return;
+  constexpr std::size_t kShown = 3;
+  std::string items;
+  for (std::size_t i = 0; i < std::min(scores.unjudged.size(), kShown); ++i)
+    items += (i > 0 ? "; " : "") + scores.unjudged[i].message;
+  if (scores.unjudged.size() > kShown) items += "; …";
+  context.out.warning(fmt::format("task '{}': {} counted as wrong for '{}': {}", task.name,
+                                  counted(scores.unjudged.size(), "item"), model, items),
+                      scores.unjudged[0].hint);
+}
+
 // All tasks by one model. Nothing: a signal came.
 std::optional<EvaluatedModel> evaluated(const EvalSuite& suite, const std::string& asked, const EvalCommand& options,
                                         WholeFile* samples, const SignalWatch& watch, Context& context) {
@@ -66,11 +85,7 @@ std::optional<EvaluatedModel> evaluated(const EvalSuite& suite, const std::strin
     if (!scores.ok() && scores.error().kind == ErrorKind::interrupted) return std::nullopt;
     made.tasks.push_back(std::move(scores).value());
     TaskScores& last = made.tasks.back();
-    if (last.cut_contexts > 0) {
-      context.out.warning(fmt::format("task '{}': {} longer than the {} positions of '{}', and lost the beginning",
-                                      task.name, counted(last.cut_contexts, "context"), engine->cache(), asked),
-                          "ask for fewer few-shot examples, or for more --context");
-    }
+    warn_of(last, task, asked, *engine, context);
     if (samples != nullptr) append_samples(*samples, made, task, last);
     last.samples.clear();
   }

@@ -153,6 +153,23 @@ TEST_F(EvalCommand, a_context_that_is_too_long_loses_its_beginning_and_that_is_s
   }
 }
 
+TEST_F(EvalCommand, an_item_of_which_nothing_can_be_said_ends_nothing) {
+  systole_.write(
+      "long.yaml",
+      "suite: 1\ntasks:\n"
+      "  - { name: long, kind: multiple_choice, data: long.jsonl, context: x, choices: [\"{c}\", b], target: b }\n");
+  std::string data = "{\"c\": \"a\"}\n";
+  for (int i = 0; i < 4; ++i) data += "{\"c\": \"" + std::string(300, 'x') + "\"}\n";
+  systole_.write("long.jsonl", data);
+  const Captured said = eval({"--samples", "samples.jsonl"}, "long.yaml");
+  EXPECT_EQ(said.exit.code, 0) << said.err;
+  EXPECT_NE(said.err.find("task 'long': 4 items counted as wrong for 'model': item 1: text 0 has "), std::string::npos)
+      << said.err;
+  EXPECT_NE(said.err.find("; item 3: "), std::string::npos) << said.err;
+  EXPECT_EQ(said.err.find("item 4: "), std::string::npos) << "three are shown: " << said.err;
+  EXPECT_EQ(samples_in("samples.jsonl").size(), 5U);
+}
+
 TEST_F(EvalCommand, what_must_fail_fails_before_the_first_task) {
   const std::string task =
       "suite: 1\ntasks:\n"
@@ -185,7 +202,7 @@ TEST_F(EvalCommand, wrong_suites_are_refused_at_their_place) {
            {match + "data: two.jsonl, tokns: 1 }", "did you mean 'tokens'?"},
            {match + "data: none.jsonl }", "none.jsonl"},
            {match + "data: bad.jsonl }", "bad.jsonl:3:"},
-           {match + "data: two.jsonl }", "two.jsonl:2:1: error: the example has no field 'b'"},
+           {match + "data: two.jsonl }", "two.jsonl:2:1: error: b: there is no such field"},
            {match + "data: [] }", "there are no examples"},
            {match + "data: two.jsonl, stop: \"x\" }", "expected a list of texts"},
            {match + "data: two.jsonl, tokens: 0 }", "wrong.yaml:3:"},

@@ -82,7 +82,8 @@ Result<QuantizedModel> quantize_model(const ServedModel& model, const Machine& m
   while (out.ends_with('/')) out.pop_back();
   TRY(check_absent(out));
   const std::vector<std::int32_t> tokens = tokens_of(model, options.text);
-  EngineOptions wanted{.cache = static_cast<std::int64_t>(tokens.size()), .parameter = DType::i8};
+  EngineOptions wanted{
+      .cache = static_cast<std::int64_t>(tokens.size()), .parameter = DType::i8, .score = true, .generates = false};
   QuantizedModel made;
   const std::unique_ptr<Engine> int8 = TRY(open_engine(model, machine, wanted));
   made.int8 = TRY(bits_of(*int8, model.tokenizer, tokens));

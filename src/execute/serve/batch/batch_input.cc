@@ -1,6 +1,7 @@
 #include "execute/serve/batch/batch_input.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "ground/base/nearest.h"
 #include "ground/base/utf8.h"
@@ -25,21 +26,9 @@ Result<BatchInput> BatchInput::read(std::string text, const std::string& file) {
         .hinted("give it a name that ends in .jsonl, .csv or .txt");
   }
   input.text_ = std::make_unique<const std::string>(std::move(text));
-  input.divide();
+  input.lines_ = lines_of(*input.text_);
+  if (input.format_ == Format::json) std::erase_if(input.lines_, std::mem_fn(&TextLine::is_blank));
   return input;
-}
-
-void BatchInput::divide() {
-  std::string_view text = *text_;
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
-  for (int number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (format_ == Format::json && line.find_first_not_of(" \t") == line.npos) continue;
-    lines_.push_back({line, number});
-  }
 }
 
 Where BatchInput::where(std::size_t row) const {
@@ -53,7 +42,7 @@ Result<Node> BatchInput::fields(std::size_t row) const {
     for (std::size_t i = 0; i < columns_.size(); ++i) node.set(columns_[i], table_->at(row, i));
     return node;
   }
-  const Line& line = lines_[row];
+  const TextLine& line = lines_[row];
   if (format_ == Format::text) {
     if (const std::optional<std::size_t> bad = find_invalid_utf8(line.text)) {
       return error(ErrorKind::invalid, "byte 0x{:02x} is not UTF-8", static_cast<unsigned char>(line.text[*bad]))
@@ -62,16 +51,11 @@ Result<Node> BatchInput::fields(std::size_t row) const {
     }
     return Node::map({{"text", line.text}});
   }
-  Result<Node> node = parse_json(line.text, file_, {.depth = 64});
-  if (node.ok() && !node->is_map()) node = node->wrong("a JSON object");
-  if (node.ok()) return node;
-  Error wrong = std::move(node).error();
-  wrong.where = {file_, line.number, wrong.where.col};
-  return wrong;
+  return object_on(line, file_);
 }
 
 Status BatchInput::complete(BatchJob& job) const {
-  if (!job.prompt && format_ == Format::text) job.prompt = TRY(PromptTemplate::parse("text"));
+  if (!job.prompt && format_ == Format::text) job.prompt = FieldTemplate::of_field("text");
   if (!job.prompt && format_ == Format::table) {
     return key_error(ErrorKind::invalid, "prompt", "missing: '{}' is a table", file_)
         .coded(ErrorCode::missing_key)

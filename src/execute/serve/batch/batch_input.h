@@ -5,10 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "execute/serve/batch/batch_job.h"
+#include "execute/serve/json_lines.h"
 #include "ground/base/csv.h"
 #include "ground/base/hash.h"
 
@@ -34,17 +34,12 @@ class BatchInput {
 
  private:
   enum class Format { json, table, text };
-  struct Line {
-    std::string_view text;
-    int number = 0;
-  };
-  void divide();
 
   Format format_ = Format::json;
   std::string file_;
   Hash128 hash_;
   std::unique_ptr<const std::string> text_;  // on the heap, so that views outlive a move
-  std::vector<Line> lines_;
+  std::vector<TextLine> lines_;
   std::vector<std::string> columns_;  // empty: a row may have any
   std::optional<CsvTable> table_;
 };

@@ -38,9 +38,9 @@ TEST(BatchInput, of_a_table_the_prompt_names_columns) {
   EXPECT_EQ(input.fields(0).value().text_at("question"), "why,\nthen?");
   BatchJob job;
   EXPECT_EQ(input.complete(job).error().key, "prompt");
-  job.prompt = PromptTemplate::parse("Q {questions}").value();
+  job.prompt = FieldTemplate::parse("Q {questions}").value();
   EXPECT_EQ(input.complete(job).error().hint, "did you mean 'question'?");
-  job.prompt = PromptTemplate::parse("question").value();
+  job.prompt = FieldTemplate::of_field("question");
   EXPECT_TRUE(input.complete(job).ok());
   EXPECT_FALSE(BatchInput::read("a,b\n1\n", "in.csv").ok());
 }

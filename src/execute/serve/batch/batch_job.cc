@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
+#include <vector>
 
 #include "execute/serve/batch/batch_request.h"
 #include "execute/serve/request_fields.h"
@@ -25,62 +25,6 @@ const char* url_of(BatchKind kind) {
     case BatchKind::embeddings: return "/v1/embeddings";
   }
   return "?";
-}
-
-Result<PromptTemplate> PromptTemplate::parse(std::string_view text) {
-  PromptTemplate made;
-  const auto add_field = [&](std::string_view name) {
-    made.parts_.push_back({std::string(name), true});
-    if (std::ranges::find(made.fields_, name) == made.fields_.end()) made.fields_.emplace_back(name);
-  };
-  if (text.find_first_of("{}") == text.npos) {
-    if (text.empty()) return key_error(ErrorKind::invalid, "prompt", "it names no field");
-    add_field(text);
-    return made;
-  }
-  std::string plain;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if ((c == '{' || c == '}') && at + 1 < text.size() && text[at + 1] == c) {
-      plain += c;
-      ++at;
-    } else if (c == '{') {
-      const std::size_t end = text.find('}', at);
-      if (end == text.npos || end == at + 1)
-        return key_error(ErrorKind::invalid, "prompt", "'{}' begins no field", text.substr(at))
-            .hinted("{field} is replaced; write {{ and }} for braces");
-      made.parts_.push_back({std::exchange(plain, {})});
-      add_field(text.substr(at + 1, end - at - 1));
-      at = end;
-    } else if (c == '}') {
-      return key_error(ErrorKind::invalid, "prompt", "'{}' ends no field", text.substr(at))
-          .hinted("{field} is replaced; write {{ and }} for braces");
-    } else {
-      plain += c;
-    }
-  }
-  made.parts_.push_back({std::move(plain)});
-  return made;
-}
-
-Result<std::string> PromptTemplate::fill(const Node& row) const {
-  std::string text;
-  for (const Part& part : parts_) {
-    if (!part.is_field) {
-      text += part.text;
-      continue;
-    }
-    const Node* value = row.find(part.text);
-    if (value == nullptr) {
-      return key_error(ErrorKind::invalid, part.text, "the row has no such field")
-          .coded(ErrorCode::missing_key)
-          .hinted(nearest_hint(part.text, row.keys()));
-    }
-    if (value->is_null() || !value->is_scalar())
-      return key_error(ErrorKind::invalid, part.text, "{} is no text for a prompt", value->describe());
-    text += value->text();
-  }
-  return text;
 }
 
 namespace {
@@ -107,10 +51,17 @@ Result<std::string> one_of(Fields& fields, std::string_view name, const char* ot
       .hinted(nearest_hint(word, words));
 }
 
+// The name of a field, or text with fields in braces.
+Result<FieldTemplate> prompt_of(const std::string& text) {
+  if (text.empty()) return key_error(ErrorKind::invalid, "prompt", "it names no field");
+  if (text.find_first_of("{}") == text.npos) return FieldTemplate::of_field(text);
+  return Fields::named("prompt", FieldTemplate::parse(text));
+}
+
 // What all requests have is wrong for all of them, so it is read once, in a request of this text.
 Status check_fields(const BatchJob& job) {
   BatchJob sample = job;
-  sample.prompt = TRY(PromptTemplate::parse("text"));
+  sample.prompt = FieldTemplate::of_field("text");
   sample.name = "model";
   TRY(request_of(sample, Node::map({{"text", "text"}})));
   return {};
@@ -126,7 +77,7 @@ Result<BatchJob> read_job(const Node& node) {
   TRY(fields.required("kind"));
   const std::string kind = TRY(one_of(fields, "kind", "", {"completions", "chat", "embeddings"}));
   job.kind = kind == "chat" ? BatchKind::chat : kind == "embeddings" ? BatchKind::embeddings : BatchKind::completions;
-  if (fields.find("prompt") != nullptr) job.prompt = TRY(PromptTemplate::parse(TRY(fields.text("prompt"))));
+  if (fields.find("prompt") != nullptr) job.prompt = TRY(prompt_of(TRY(fields.text("prompt"))));
   job.name = TRY(text_or(fields, "name"));
   job.slots = TRY(fields.integer("slots", job.slots, 1, 4096));
   job.context = TRY(fields.integer("context", 0, 0, INT32_MAX));

@@ -5,7 +5,7 @@
 //   input: questions.csv            .jsonl, .csv or .txt
 //   output: answers.jsonl
 //   kind: completions               or chat, or embeddings
-//   prompt: "Q: {question} A:"      the name of a field, or text with fields in braces; {{ and }} are braces
+//   prompt: "Q: {question} A:"      the name of a field, or text with fields in braces (field_template.h)
 //   max_tokens: 32                  and any other field of such a request (openai_requests.h, openai_embeddings.h)
 //
 // Without `prompt` the rows of a .jsonl file are OpenAI's batch format, and the lines of a .txt file the prompts.
@@ -15,8 +15,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "execute/serve/field_template.h"
 #include "ground/base/document.h"
 
 namespace systole {
@@ -26,29 +26,10 @@ const char* name_of(BatchKind kind);
 // "/v1/chat/completions": the route whose requests the rows are.
 const char* url_of(BatchKind kind);
 
-// The text of a request, from the fields of a row.
-class PromptTemplate {
- public:
-  // Errors: invalid: a brace without its mate, no name between two.
-  static Result<PromptTemplate> parse(std::string_view text);
-  // The names of its fields, each once.
-  const std::vector<std::string>& fields() const { return fields_; }
-  // Numbers and booleans as the row has them. Errors: invalid: the row has no such field, or it is null or no scalar.
-  Result<std::string> fill(const Node& row) const;
-
- private:
-  struct Part {
-    std::string text;
-    bool is_field = false;
-  };
-  std::vector<Part> parts_;
-  std::vector<std::string> fields_;
-};
-
 struct BatchJob {
   std::string model, input, output;
   BatchKind kind = BatchKind::completions;
-  std::optional<PromptTemplate> prompt = {};
+  std::optional<FieldTemplate> prompt = {};
   std::string name = {};  // that requests may call the model by; empty: the name of the model's folder
   std::int64_t slots = 4, context = 0;
   bool int8 = false;  // weights: int8

@@ -28,22 +28,6 @@ CompletionRequest completion(const BatchJob& job, const char* row) {
 }
 Error refused(const BatchJob& job, const char* row) { return request_of(job, parse_json(row, "row").value()).error(); }
 
-TEST(PromptTemplate, fills_fields_and_keeps_braces) {
-  const auto filled = [](const char* text, const char* row) {
-    return PromptTemplate::parse(text).value().fill(parse_json(row, "row").value());
-  };
-  EXPECT_EQ(filled("a", R"({"a": "x {b}"})").value(), "x {b}");
-  EXPECT_EQ(filled("{a}-{b}{a}", R"({"a": "x", "b": 1.50})").value(), "x-1.50x");
-  EXPECT_EQ(filled("{{{a}}} {{}}", R"({"a": true})").value(), "{true} {}");
-  EXPECT_EQ(PromptTemplate::parse("{a}{b}{a}").value().fields(), (std::vector<std::string>{"a", "b"}));
-  const Error none = filled("{question}", R"({"questoin": "x"})").error();
-  EXPECT_EQ(none.key, "question");
-  EXPECT_EQ(none.hint, "did you mean 'questoin'?");
-  EXPECT_FALSE(filled("{a}", R"({"a": null})").ok());
-  EXPECT_FALSE(filled("{a}", R"({"a": ["x"]})").ok());
-  for (const char* text : {"", "{", "a {b", "{}", "a}", "{a}}"}) EXPECT_FALSE(PromptTemplate::parse(text).ok()) << text;
-}
-
 TEST(BatchJob, gives_its_fields_to_each_row) {
   const CompletionRequest request = completion(job_of(kJob), R"({"question": "why?"})");
   EXPECT_EQ(request.model, "m");
@@ -60,6 +44,20 @@ TEST(BatchJob, gives_its_fields_to_each_row) {
   const BatchJob vectors = job_of("{model: m, input: i.csv, output: o, kind: embeddings, prompt: q, dimensions: 2}");
   const BatchRequest embedding = request_of(vectors, parse_json(R"({"q": "why?"})", "row").value()).value();
   EXPECT_EQ(std::get<EmbeddingsRequest>(embedding.asked).dimensions, 2);
+}
+
+TEST(BatchJob, a_prompt_without_braces_is_a_field) {
+  const auto prompt = [](const std::string& text) {
+    return job_of("{model: m, input: i.csv, output: o, kind: completions, prompt: " + text + "}").prompt->fields();
+  };
+  EXPECT_EQ(prompt("the question"), std::vector<std::string>{"the question"});
+  EXPECT_EQ(prompt("'{a} or {b}?'"), (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(prompt("'{{}}'").empty());
+  for (const char* text : {"''", "'{'", "'{}'", "'a}'"}) {
+    EXPECT_TRUE(wrong(std::string("{model: m, input: i.csv, output: o, kind: completions, prompt: ") + text + "}")
+                    .starts_with("job.yaml:1:64: error: prompt: "))
+        << text;
+  }
 }
 
 TEST(BatchJob, takes_rows_in_openais_format_which_come_first) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <optional>
 
 #include "ground/base/document.h"
@@ -106,6 +105,8 @@ Result<std::unique_ptr<BatchJournal>> BatchJournal::open(const BatchOutput& outp
   const bool is_gone = journal->finished_ && !TRY(store.exists(output.name));
   const bool is_empty = is_gone || (!journal->finished_ && journal->totals_.rows + journal->dropped_ == 0);
   if (!journal->differs_.empty() && !is_empty) return journal->other_job();
+  const bool is_whole = journal->totals_.rows == static_cast<std::int64_t>(facts.rows);
+  if (!journal->finished_ && !is_whole && TRY(store.exists(output.name))) return journal->other_output();
   if (!journal->differs_.empty() || is_gone) TRY(journal->begin(now));
   return journal;
 }
@@ -145,6 +146,11 @@ std::string BatchJournal::way_out() const {
 
 Error BatchJournal::other_job() const {
   return error(ErrorKind::exists, "the journal of '{}' is of another job: {}", shown_, differs_).hinted(way_out());
+}
+
+Error BatchJournal::other_output() const {
+  return error(ErrorKind::exists, "'{}' is there, and not of this job", shown_)
+      .hinted("move it away, and type the same command again: finished rows are kept");
 }
 
 Status BatchJournal::read() {
@@ -225,22 +231,50 @@ Status BatchJournal::sync() {
   return file_ == nullptr ? Status() : file_->sync();
 }
 
+// The output, a piece at a time.
+Status BatchJournal::for_each_piece(const std::function<Status(std::string_view)>& take) const {
+  std::string text;
+  for (const Place& place : places_) {
+    const std::size_t before = text.size();
+    text.resize(before + static_cast<std::size_t>(place.bytes));
+    TRY(store_.read(path_, place.offset, std::as_writable_bytes(std::span(text).subspan(before))));
+    text += '\n';
+    if (text.size() < static_cast<std::size_t>(kPiece)) continue;
+    TRY(take(text));
+    text.clear();
+  }
+  return take(text);
+}
+
+// Whether the output is there, of this job: a process was killed before its journal said so.
+Result<bool> BatchJournal::is_written() const {
+  if (!TRY(store_.exists(output_))) return false;
+  const std::int64_t size = TRY(store_.size(output_)).count();
+  std::int64_t at = 0;
+  bool is_same = true;
+  std::string there;
+  TRY(for_each_piece([&](std::string_view piece) -> Status {
+    at += static_cast<std::int64_t>(piece.size());
+    is_same = is_same && at <= size;
+    if (!is_same) return {};
+    there.resize(piece.size());
+    TRY(store_.read(output_, at - static_cast<std::int64_t>(piece.size()), std::as_writable_bytes(std::span(there))));
+    is_same = there == piece;
+    return {};
+  }));
+  return is_same && at == size;
+}
+
 Status BatchJournal::finish() {
   if (finished_) return {};
   CHECK(totals_.rows == static_cast<std::int64_t>(places_.size()), "{} of {} rows", totals_.rows, places_.size());
-  TRY(sync());
+  if (file_ == nullptr) TRY(open_to_append());
+  TRY(sync());  // also what a killed process left: the output must not be there without its rows
+  const bool is_ours = TRY(is_written());
   TRY(write_whole(store_, output_, [&](WritableFile& file) -> Status {
-    std::string text;
-    for (const Place& place : places_) {
-      const std::size_t before = text.size();
-      text.resize(before + static_cast<std::size_t>(place.bytes));
-      TRY(store_.read(path_, place.offset, std::as_writable_bytes(std::span(text).subspan(before))));
-      text += '\n';
-      if (text.size() < static_cast<std::size_t>(kPiece)) continue;
-      TRY(file.append(std::as_bytes(std::span(text))));
-      text.clear();
-    }
-    return file.append(std::as_bytes(std::span(text)));
+    TRY(for_each_piece([&](std::string_view piece) { return file.append(std::as_bytes(std::span(piece))); }));
+    if (!is_ours && TRY(store_.exists(output_))) return other_output();
+    return {};
   }));
   if (file_ != nullptr) TRY(file_->close());
   file_.reset();

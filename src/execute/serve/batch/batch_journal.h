@@ -18,8 +18,10 @@
 // follows at the latest `sync_rows` rows later.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ground/store/store.h"
@@ -54,7 +56,7 @@ class BatchJournal {
  public:
   // Opens the journal of the output, or begins it. `now`: Unix seconds. The store must outlive it.
   // Another job's journal without a row is begun anew.
-  // Errors: exists (the journal is another job's, naming what differs; the output is there without a journal); busy
+  // Errors: exists (the journal is another job's, naming what differs; the output is there, and not this job's); busy
   // (another process runs the job); unsupported (of a later program); those of the store.
   static Result<std::unique_ptr<BatchJournal>> open(const BatchOutput& output, const BatchFacts& facts,
                                                     std::int64_t now, std::int64_t sync_rows = 64);
@@ -69,6 +71,7 @@ class BatchJournal {
   Status append(const BatchRecord& record);
   Status sync();
   // Writes the output whole, and the journal says so. Does nothing once that has happened. REQUIRES: it has all rows.
+  // Errors: exists: another program has made the output meanwhile; the journal keeps the rows.
   Status finish();
 
  private:
@@ -81,6 +84,9 @@ class BatchJournal {
   Status read_job(const std::string& payload);
   std::string way_out() const;
   Error other_job() const;
+  Error other_output() const;
+  Status for_each_piece(const std::function<Status(std::string_view)>& take) const;
+  Result<bool> is_written() const;
   Status read();
   bool read_row(std::string_view payload, std::int64_t offset);
   bool read_done(std::string_view payload);

@@ -144,6 +144,46 @@ TEST(BatchJournal, is_of_one_job_and_overwrites_nothing) {
   EXPECT_EQ(*read_text(*other, "out.jsonl"), "precious");
 }
 
+TEST(BatchJournal, replaces_no_output_that_another_program_made) {
+  const std::unique_ptr<Store> store = make_memory_store();
+  opened(*store)->append(record(0)).value();
+  write_whole(*store, "out.jsonl", "precious").value();
+  EXPECT_EQ(BatchJournal::open({*store, "out.jsonl"}, kFacts, 5).error().kind, ErrorKind::exists)
+      << "before the other rows are computed";
+  store->remove("out.jsonl").value();
+  {
+    const auto journal = opened(*store);
+    for (std::size_t row = 1; row < 3; ++row) journal->append(record(row)).value();
+    write_whole(*store, "out.jsonl", "precious").value();
+    const Error refused = journal->finish().error();
+    EXPECT_EQ(refused.kind, ErrorKind::exists);
+    EXPECT_NE(refused.hint.find("move it away"), std::string::npos);
+    EXPECT_EQ(*read_text(*store, "out.jsonl"), "precious");
+  }
+  write_whole(*store, "out.jsonl", "line 0\nline 1\nline X\n").value();
+  const auto journal = opened(*store);
+  EXPECT_EQ(journal->finish().error().kind, ErrorKind::exists) << "of the same size";
+  store->remove("out.jsonl").value();
+  journal->finish().value();
+  EXPECT_EQ(*read_text(*store, "out.jsonl"), "line 0\nline 1\nline 2\n");
+}
+
+TEST(BatchJournal, knows_its_output_where_it_was_killed_before_it_said_so) {
+  const std::unique_ptr<Store> store = make_memory_store();
+  {
+    const auto journal = opened(*store);
+    for (std::size_t row = 0; row < 3; ++row) journal->append(record(row)).value();
+    const std::string before = *read_text(*store, kRows);
+    journal->finish().value();
+    write_whole(*store, kRows, before).value();
+  }
+  const auto journal = opened(*store);
+  EXPECT_FALSE(journal->is_finished());
+  journal->finish().value();
+  EXPECT_TRUE(opened(*store)->is_finished());
+  EXPECT_EQ(*read_text(*store, "out.jsonl"), "line 0\nline 1\nline 2\n");
+}
+
 TEST(BatchJournal, of_another_job_without_a_row_is_no_obstacle) {
   const std::unique_ptr<Store> store = make_memory_store();
   opened(*store);

@@ -6,8 +6,8 @@
 #include <cerrno>
 
 #include "describe/models/bert/bert.h"
-#include "execute/data/testing/made_up_text.h"
 #include "execute/serve/testing/tiny_engine.h"
+#include "execute/serve/testing/tiny_tokenizer.h"
 #include "ground/store/testing/faulty.h"
 
 namespace systole {
@@ -16,14 +16,9 @@ namespace {
 constexpr const char* kOut = "out.jsonl";
 constexpr std::int64_t kSlots = 2, kSyncRows = 2;
 
-const Tokenizer& tokenizer() {
-  static const Tokenizer made = Tokenizer::train({.vocabulary = 400}, made_up_documents(500)).value();
-  return made;
-}
-
 std::vector<std::int32_t> tokens_of_text(const std::string& text) {
-  std::vector<std::int32_t> tokens{tokenizer().bos()};
-  Encoder(tokenizer()).encode(text, tokens);
+  std::vector<std::int32_t> tokens{tiny_tokenizer().bos()};
+  Encoder(tiny_tokenizer()).encode(text, tokens);
   return tokens;
 }
 
@@ -52,12 +47,12 @@ class CountedWork : public BatchWork {
 class BatchRunTest : public testing::Test {
  protected:
   BatchRunTest()
-      : model_(make_decoder(tiny_decoder(tokenizer().vocabulary(), 64))),
+      : model_(make_decoder(tiny_decoder(tiny_tokenizer().vocabulary(), 64))),
         engine_(sharp_engine(*model_, *device_, {.slots = kSlots})),
         api_(api_of(*engine_)) {}
 
   static ServedApi api_of(const Engine& engine) {
-    ServedApi api{.model = "m", .tokenizer = tokenizer(), .tokens_of = tokens_of_text, .never = {}};
+    ServedApi api{.model = "m", .tokenizer = tiny_tokenizer(), .tokens_of = tokens_of_text, .never = {}};
     api.context = engine.longest_prompt();
     return api;
   }
@@ -233,7 +228,7 @@ TEST_F(BatchRunTest, of_embeddings_has_the_vector_of_each_row) {
   spec.width = 8;
   spec.heads = 2;
   spec.mlp = 12;
-  spec.vocabulary = tokenizer().vocabulary();
+  spec.vocabulary = tiny_tokenizer().vocabulary();
   spec.context = 64;
   const auto bert = make_bert(spec);
   const auto engine = sharp_engine(*bert, *device_, {.hidden = true, .generates = false});

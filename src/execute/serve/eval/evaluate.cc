@@ -14,13 +14,20 @@ namespace {
 
 Error interrupted() { return error(ErrorKind::interrupted, "the evaluation was interrupted"); }
 
-Error of_item(Error error, const EvalTask& task, std::size_t item) {
-  error.message = fmt::format("task '{}', item {}: {}", task.name, item, error.message);
+Error of_item(Error error, std::size_t item) {
+  error.message = fmt::format("item {}: {}", item, error.message);
   return error;
 }
 
-std::size_t first_largest(const std::vector<double>& values) {
-  return static_cast<std::size_t>(std::ranges::max_element(values) - values.begin());
+Error of_item(Error error, const EvalTask& task, std::size_t item) {
+  error = of_item(std::move(error), item);
+  error.message = fmt::format("task '{}', {}", task.name, error.message);
+  return error;
+}
+
+// 1: the first of the largest values is that one. 0: another, or there is none.
+double is_first_largest(const std::vector<double>& values, std::size_t index) {
+  return !values.empty() && std::ranges::max_element(values) - values.begin() == static_cast<std::ptrdiff_t>(index);
 }
 
 Result<TaskScores> choose(const EvalTask& task, const EvalModel& model, const OnItems& told) {
@@ -33,10 +40,14 @@ Result<TaskScores> choose(const EvalTask& task, const EvalModel& model, const On
     std::vector<std::string> texts;
     for (const std::string& choice : item.choices) texts.push_back(task.delimiter + choice);
     Result<std::vector<LogLikelihood::Score>> scores = likelihood.of_continuations(item.context, texts);
-    if (!scores.ok()) return of_item(std::move(scores).error(), task, i);
+    if (!scores.ok()) {
+      if (scores.error().kind != ErrorKind::does_not_fit) return of_item(std::move(scores).error(), task, i);
+      made.unjudged.push_back(of_item(std::move(scores).error(), i));
+      scores = std::vector<LogLikelihood::Score>();
+    }
     std::vector<double> all, per_character, per_byte;
     bool cut = false;
-    for (std::size_t c = 0; c < texts.size(); ++c) {
+    for (std::size_t c = 0; c < scores->size(); ++c) {
       const double value = (*scores)[c].value;
       all.push_back(value);
       per_character.push_back(value / static_cast<double>(count_characters(item.choices[c])));
@@ -44,9 +55,9 @@ Result<TaskScores> choose(const EvalTask& task, const EvalModel& model, const On
       cut |= (*scores)[c].cut;
     }
     made.cut_contexts += cut ? 1 : 0;
-    acc.push_back(first_largest(all) == item.gold ? 1 : 0);
-    acc_norm.push_back(first_largest(per_character) == item.gold ? 1 : 0);
-    acc_bytes.push_back(first_largest(per_byte) == item.gold ? 1 : 0);
+    acc.push_back(is_first_largest(all, item.gold));
+    acc_norm.push_back(is_first_largest(per_character, item.gold));
+    acc_bytes.push_back(is_first_largest(per_byte, item.gold));
     made.samples.push_back(Node::map({{"context", item.context},
                                       {"choices", Node::sequence({item.choices.begin(), item.choices.end()})},
                                       {"gold", item.gold},
@@ -149,8 +160,12 @@ Result<TaskScores> answer(const EvalTask& task, const EvalModel& model, const On
     std::optional<std::string> taken = answers[i];
     if (task.pattern) {
       Result<std::optional<std::string>> found = task.pattern->first(replace_invalid_utf8(answers[i]));
-      if (!found.ok()) return of_item(std::move(found).error(), task, i);
-      taken = std::move(found).value();
+      if (found.ok()) {
+        taken = std::move(found).value();
+      } else {
+        made.unjudged.push_back(of_item(std::move(found).error(), i));
+        taken.reset();
+      }
     }
     right.push_back(taken && without_space_around(*taken) == without_space_around(item.target) ? 1 : 0);
     Node sample = Node::map({{"context", item.context}, {"target", item.target}, {"answer", answers[i]}});

@@ -34,6 +34,9 @@ struct TaskScores {
   std::vector<Metric> metrics = {};  // those of metrics_of, in their order
   std::vector<Node> samples = {};    // a map for each item: what was asked and answered
   std::int64_t cut_contexts = 0;     // items whose context was too long, and lost its beginning
+  // Items that count as wrong because nothing can be said of them, "item 3: …": a choice has more tokens than the
+  // model's context, or the search for the pattern takes too many steps.
+  std::vector<Error> unjudged = {};
 };
 
 // Is told how many items are done; false ends the evaluation (interrupted).
@@ -42,7 +45,7 @@ using OnItems = std::function<bool(std::size_t)>;
 // For all tasks of a suite before the first is run. Errors: invalid: the task's answers leave no room for a prompt.
 Status check_room(const EvalTask& task, const Engine& engine);
 
-// Errors: those of check_room and of the device; invalid: a text that the model cannot take; interrupted.
+// Errors: those of check_room and of the device; invalid: weights that are damaged; interrupted.
 Result<TaskScores> evaluate(const EvalTask& task, const EvalModel& model, const OnItems& told);
 
 }  // namespace systole

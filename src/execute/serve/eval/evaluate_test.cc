@@ -16,10 +16,10 @@ EvalModel model_of(const TinyScorer& scorer) {
   std::vector<std::int32_t> never;
   for (std::int32_t token = 0; token < scorer.engine->vocabulary(); ++token) {
     const std::string_view bytes =
-        token < scorer_tokenizer().vocabulary() ? scorer_tokenizer().bytes_of(token) : std::string_view();
+        token < tiny_tokenizer().vocabulary() ? tiny_tokenizer().bytes_of(token) : std::string_view();
     if (bytes.empty() || std::ranges::any_of(bytes, [](char c) { return c < ' ' || c > '~'; })) never.push_back(token);
   }
-  return {*scorer.engine, scorer_tokenizer(), {}, {}, never, [](std::string_view text) { return scorer_tokens(text); }};
+  return {*scorer.engine, tiny_tokenizer(), {}, {}, never, [](std::string_view text) { return tiny_tokens(text); }};
 }
 
 Result<TaskScores> evaluated(const TinyScorer& scorer, const EvalTask& task) {
@@ -37,7 +37,7 @@ TEST(Evaluate, multiple_choice_counts_the_likeliest_in_all_and_by_length) {
   for (const char* context : {"badoki", "lumen soé", "men", "nor pa ri", "wil", "ki lu"})
     task.items.push_back({.context = context, .choices = {"b", "badoki lumen", "éééé"}, .gold = 1});
   const TaskScores scores = evaluated(scorer, task).value();
-  LogLikelihood likelihood(*scorer.engine, scorer_tokenizer(), {});
+  LogLikelihood likelihood(*scorer.engine, tiny_tokenizer(), {});
   double acc = 0, norm = 0, bytes = 0;
   bool differ = false;
   for (std::size_t i = 0; i < task.items.size(); ++i) {
@@ -66,7 +66,7 @@ TEST(Evaluate, bits_per_byte_weighs_texts_by_their_length) {
   const EvalTask task{
       .name = "t", .kind = EvalKind::bits_per_byte, .items = {{.target = "badoki lumen"}, {.target = "soé"}}};
   const TaskScores scores = evaluated(scorer, task).value();
-  LogLikelihood likelihood(*scorer.engine, scorer_tokenizer(), {});
+  LogLikelihood likelihood(*scorer.engine, tiny_tokenizer(), {});
   const double loss = -likelihood.of_text("badoki lumen").value().value - likelihood.of_text("soé").value().value;
   EXPECT_DOUBLE_EQ(scores.metrics[0].value, loss / std::log(2.0) / 16);  // 12 and 4 bytes
   EXPECT_DOUBLE_EQ(scores.metrics[1].value, std::exp(loss / 16));
@@ -107,12 +107,12 @@ TEST(Evaluate, a_pattern_takes_a_part_of_the_answer) {
   EXPECT_EQ(none.metrics[0].value, 0) << "no match is no answer, also where the target is empty";
 }
 
-TEST(Evaluate, prompts_keep_their_end_and_errors_name_task_and_item) {
+TEST(Evaluate, prompts_keep_their_end_and_an_evaluation_can_be_interrupted) {
   const TinyScorer scorer(1, true);
   EvalTask task{.name = "t", .kind = EvalKind::exact_match, .tokens = 20};
   task.items.push_back({.context = "badoki lumen soé badoki lumen soé", .target = "x"});
   task.items.push_back({.context = "a", .target = "x"});
-  ASSERT_GT(scorer_tokens(task.items[0].context).size(), 4U);
+  ASSERT_GT(tiny_tokens(task.items[0].context).size(), 4U);
   EXPECT_EQ(evaluated(scorer, task)->cut_contexts, 1);
   task.tokens = 24;
   EXPECT_NE(evaluated(scorer, task).error().message.find("leave no room for a prompt"), std::string::npos);
@@ -120,7 +120,6 @@ TEST(Evaluate, prompts_keep_their_end_and_errors_name_task_and_item) {
   for (int i = 0; i < 30; ++i) longest += "badoki ";
   const EvalTask choice{
       .name = "c", .kind = EvalKind::multiple_choice, .items = {{.context = "a", .choices = {"b", longest}}}};
-  EXPECT_TRUE(evaluated(scorer, choice).error().message.starts_with("task 'c', item 0: the text '"));
   const Result<TaskScores> ended = evaluate(choice, model_of(scorer), [](std::size_t) { return false; });
   EXPECT_EQ(ended.error().kind, ErrorKind::interrupted);
   const EvalTask text{.name = "p", .kind = EvalKind::bits_per_byte, .items = {{.target = longest}}};
@@ -128,6 +127,36 @@ TEST(Evaluate, prompts_keep_their_end_and_errors_name_task_and_item) {
   const Result<TaskScores> amid = evaluate(text, model_of(scorer), [&](std::size_t) { return ++calls < 2; });
   ASSERT_FALSE(amid.ok()) << "a long text is given up between its windows";
   EXPECT_EQ(amid.error().kind, ErrorKind::interrupted);
+}
+
+TEST(Evaluate, an_item_of_which_nothing_can_be_said_counts_as_wrong_and_is_named) {
+  const TinyScorer scorer(1, true);
+  std::string longest;
+  for (int i = 0; i < 30; ++i) longest += "badoki ";
+  const EvalTask choice{
+      .name = "c",
+      .kind = EvalKind::multiple_choice,
+      .items = {{.context = "a", .choices = {"b", longest}}, {.context = "a", .choices = {"b", "b"}}}};
+  const TaskScores chosen = evaluated(scorer, choice).value();
+  ASSERT_EQ(chosen.unjudged.size(), 1U);
+  EXPECT_TRUE(chosen.unjudged[0].message.starts_with("item 0: text 1 has ")) << chosen.unjudged[0].message;
+  ASSERT_EQ(chosen.metrics.size(), 3U);
+  for (const Metric& metric : chosen.metrics) EXPECT_EQ(metric.value, 0.5) << metric.name << ": the first is wrong";
+  ASSERT_EQ(chosen.samples.size(), 2U);
+  EXPECT_TRUE(chosen.samples[0].find("log_likelihoods")->items().empty());
+
+  EvalTask search{.name = "t", .kind = EvalKind::regex, .items = {{.context = "badoki", .target = ""}}, .tokens = 8};
+  search.pattern = TextPattern::compile(R"((*LIMIT_MATCH=1).*.*\d)").value();
+  const TaskScores searched = evaluated(scorer, search).value();
+  ASSERT_EQ(searched.unjudged.size(), 1U);
+  EXPECT_TRUE(searched.unjudged[0].message.starts_with("item 0: '(*LIMIT")) << searched.unjudged[0].message;
+  EXPECT_EQ(searched.metrics[0].value, 0);
+  EXPECT_TRUE(searched.samples[0].find("taken")->is_null());
+
+  spoil_weights(*scorer.model, *scorer.engine);
+  const Result<TaskScores> damaged = evaluated(scorer, choice);
+  ASSERT_FALSE(damaged.ok()) << "what is wrong with the model is wrong with all items";
+  EXPECT_TRUE(damaged.error().message.starts_with("task 'c', item ")) << damaged.error().message;
 }
 
 }  // namespace

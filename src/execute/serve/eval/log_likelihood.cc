@@ -51,8 +51,9 @@ Result<std::vector<LogLikelihood::Score>> LogLikelihood::of_continuations(std::s
     const Tokens whole = tokens_of(std::string(bare) + std::string(behind) + text);
     const Tokens wanted(whole.begin() + static_cast<std::ptrdiff_t>(std::min(own, whole.size())), whole.end());
     if (wanted.empty() || wanted.size() > most) {
-      return error(ErrorKind::invalid, "the text '{}' has {} of its own behind its context, and 1 to {} can be scored",
-                   text, counted(wanted.size(), "token"), most);
+      return error(ErrorKind::does_not_fit, "text {} has {} of its own behind its context, and 1 to {} can be scored",
+                   &text - texts.data(), counted(wanted.size(), "token"), most)
+          .hinted("leave the item out, or ask for more --context");
     }
     Tokens all = asked;
     all.insert(all.end(), wanted.begin(), wanted.end() - 1);

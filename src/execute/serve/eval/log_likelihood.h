@@ -32,11 +32,11 @@ class LogLikelihood {
   // REQUIRES: the engine was created with `score`.
   LogLikelihood(Engine& engine, const Tokenizer& tokenizer, std::vector<std::int32_t> before);
 
-  // Of each text behind the context. White space at the end of the context counts to them. Errors: invalid: one has no
-  // token of its own, or more than the model's context; damaged weights; those of the device.
+  // Of each text behind the context. White space at the end of the context counts to them. Errors: does_not_fit: one has
+  // no token of its own, or more than the model's context; invalid: damaged weights; those of the device.
   Result<std::vector<Score>> of_continuations(std::string_view context, std::span<const std::string> texts);
   // Of a whole text, in windows that do not overlap, each with as much context as still fits: one token before a full
-  // window. `wanted` is asked before each; false: no more. Errors: as above; interrupted; `text` is not empty.
+  // window. `wanted` is asked before each; false: no more. Errors: invalid and the device's, as above; interrupted. REQUIRES: not text.empty().
   Result<Score> of_text(std::string_view text, const std::function<bool()>& wanted = {});
 
  private:

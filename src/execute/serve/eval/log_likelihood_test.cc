@@ -22,7 +22,7 @@ std::string text_of_words(std::size_t words) {
 // Of the whole text's tokens those that the context has not, after at most a context of tokens.
 double expected(Engine& engine, const std::string& context, const std::string& text, const Tokens& before) {
   Tokens all = before;
-  const Tokens whole = scorer_tokens(context + text), own = scorer_tokens(context);
+  const Tokens whole = tiny_tokens(context + text), own = tiny_tokens(context);
   all.insert(all.end(), own.begin(), own.end());
   const std::size_t from = all.size();
   all.insert(all.end(), whole.begin() + static_cast<std::ptrdiff_t>(own.size()), whole.end());
@@ -32,8 +32,8 @@ double expected(Engine& engine, const std::string& context, const std::string& t
 
 TEST(LogLikelihood, of_continuations_is_that_of_each_token_in_turn) {
   const TinyScorer scorer(1, true);
-  const Tokens before{scorer_tokenizer().bos()};
-  LogLikelihood likelihood(*scorer.engine, scorer_tokenizer(), before);
+  const Tokens before{tiny_tokenizer().bos()};
+  LogLikelihood likelihood(*scorer.engine, tiny_tokenizer(), before);
   const std::vector<std::string> texts{" badoki", " lumen soé", "x", " badoki"};
   for (const std::string context : {"badoki", "lumen, soé badoki", ""}) {
     const std::vector<LogLikelihood::Score> scores = likelihood.of_continuations(context, texts).value();
@@ -52,7 +52,7 @@ TEST(LogLikelihood, of_continuations_is_that_of_each_token_in_turn) {
 
 TEST(LogLikelihood, white_space_behind_the_context_counts_to_the_text) {
   const TinyScorer scorer;
-  LogLikelihood likelihood(*scorer.engine, scorer_tokenizer(), {1});
+  LogLikelihood likelihood(*scorer.engine, tiny_tokenizer(), {1});
   const std::vector<std::string> with{" lumen"}, without{"lumen"};
   EXPECT_EQ(likelihood.of_continuations("badoki", with).value()[0].value,
             likelihood.of_continuations("badoki ", without).value()[0].value);
@@ -60,10 +60,10 @@ TEST(LogLikelihood, white_space_behind_the_context_counts_to_the_text) {
 
 TEST(LogLikelihood, a_context_that_is_too_long_loses_its_beginning) {
   const TinyScorer scorer(1, true);
-  const Tokens before{scorer_tokenizer().bos()};
-  LogLikelihood likelihood(*scorer.engine, scorer_tokenizer(), before);
+  const Tokens before{tiny_tokenizer().bos()};
+  LogLikelihood likelihood(*scorer.engine, tiny_tokenizer(), before);
   const std::string context = text_of_words(30);
-  ASSERT_GT(scorer_tokens(context).size(), static_cast<std::size_t>(kScorerContext));
+  ASSERT_GT(tiny_tokens(context).size(), static_cast<std::size_t>(kScorerContext));
   const std::vector<std::string> texts{" badoki", " lumen soé"};
   const std::vector<LogLikelihood::Score> scores = likelihood.of_continuations(context, texts).value();
   for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -89,22 +89,22 @@ double expected_of_text(Engine& engine, const Tokens& tokens, std::int32_t prefi
 
 TEST(LogLikelihood, of_a_text_is_that_of_windows_that_do_not_overlap) {
   const TinyScorer scorer(1, true);
-  for (const std::vector<std::int32_t>& before : {Tokens{}, Tokens{scorer_tokenizer().bos()}}) {
-    LogLikelihood likelihood(*scorer.engine, scorer_tokenizer(), before);
+  for (const std::vector<std::int32_t>& before : {Tokens{}, Tokens{tiny_tokenizer().bos()}}) {
+    LogLikelihood likelihood(*scorer.engine, tiny_tokenizer(), before);
     for (const std::size_t words : {1, 4, 8, 9, 60}) {
       const std::string text = text_of_words(words);
-      const Tokens tokens = scorer_tokens(text);
+      const Tokens tokens = tiny_tokens(text);
       const LogLikelihood::Score score = likelihood.of_text(text).value();
       EXPECT_EQ(score.tokens, static_cast<std::int64_t>(tokens.size()));
-      EXPECT_NEAR(score.value, expected_of_text(*scorer.engine, tokens, scorer_tokenizer().bos()), kTolerance) << words;
+      EXPECT_NEAR(score.value, expected_of_text(*scorer.engine, tokens, tiny_tokenizer().bos()), kTolerance) << words;
     }
   }
-  EXPECT_GT(scorer_tokens(text_of_words(60)).size(), static_cast<std::size_t>(2 * kScorerContext)) << "three windows";
+  EXPECT_GT(tiny_tokens(text_of_words(60)).size(), static_cast<std::size_t>(2 * kScorerContext)) << "three windows";
 }
 
 TEST(LogLikelihood, is_the_same_after_answers_of_other_slots) {
   const TinyScorer scorer(3, true);
-  LogLikelihood likelihood(*scorer.engine, scorer_tokenizer(), {});
+  LogLikelihood likelihood(*scorer.engine, tiny_tokenizer(), {});
   const double first = likelihood.of_text(text_of_words(9)).value().value;
   GenerateOptions options;
   options.max_tokens = 6;
@@ -115,7 +115,7 @@ TEST(LogLikelihood, is_the_same_after_answers_of_other_slots) {
 
 TEST(LogLikelihood, refuses_texts_that_do_not_fit_and_weights_that_are_not_finite) {
   const TinyScorer scorer;
-  LogLikelihood likelihood(*scorer.engine, scorer_tokenizer(), {});
+  LogLikelihood likelihood(*scorer.engine, tiny_tokenizer(), {});
   for (const std::string& text : {std::string(), text_of_words(30)}) {
     const auto wrong = likelihood.of_continuations("badoki", std::vector<std::string>{text});
     ASSERT_FALSE(wrong.ok());

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "execute/serve/eval/example.h"
+#include "execute/serve/field_template.h"
+#include "execute/serve/json_lines.h"
 #include "ground/base/counted.h"
 #include "ground/base/errors.h"
 #include "ground/base/nearest.h"
+#include "ground/base/requirement.h"
 #include "ground/base/text_file.h"
 
 namespace systole {
@@ -57,10 +59,16 @@ Result<std::string> text_or(const Node& map, std::string_view key, std::string o
   return found->as_string();
 }
 
+// Errors that have no place get this one.
+template <typename T>
+Result<T> at_place(const Where& place, Result<T> read) {
+  if (!read.ok() && read.error().where.file.empty()) return std::move(read).error().at(Where(place));
+  return read;
+}
+
 Result<FieldTemplate> template_of(const Node& node) {
-  Result<FieldTemplate> made = FieldTemplate::parse(TRY(node.as_string()));
-  if (!made.ok() && made.error().where.file.empty()) return std::move(made).error().at(node.where());
-  return made;
+  const std::string text = TRY(node.as_string());
+  return at_place(node.where(), FieldTemplate::parse(text));
 }
 
 Result<FieldTemplate> template_at(const Node& map, std::string_view key) { return template_of(*TRY(map.get(key))); }
@@ -69,11 +77,30 @@ std::string path_beside(const std::string& folder, const std::string& path) {
   return (std::filesystem::path(folder) / path).lexically_normal().string();
 }
 
-// Errors of reading a file that a node names have the node's place.
-template <typename T>
-Result<T> at_node(const Node& node, Result<T> read) {
-  if (!read.ok() && read.error().where.file.empty()) return std::move(read).error().at(node.where());
-  return read;
+struct EvalExample {
+  Node fields;  // a map
+  Where where;
+};
+
+Result<std::string> filled(const FieldTemplate& made, const EvalExample& example) {
+  return at_place(example.where, made.fill(example.fields));
+}
+
+// A file with a JSON object a line; empty lines are skipped.
+Result<std::vector<EvalExample>> read_examples(const std::string& path) {
+  const std::string text = TRY(read_text_file(path));
+  std::vector<EvalExample> examples;
+  for (const TextLine& line : lines_of(text)) {
+    if (line.is_blank()) continue;
+    Result<Node> fields = object_on(line, path);
+    if (!fields.ok()) {
+      Error wrong = std::move(fields).error();
+      if (wrong.hint.empty()) wrong.hint = R"(each line is one object, such as {"question": "...", "answer": "..."})";
+      return wrong;
+    }
+    examples.push_back({std::move(fields).value(), {path, line.number, 1}});
+  }
+  return examples;
 }
 
 // A list of examples, or the file that has them.
@@ -82,7 +109,7 @@ Result<std::vector<EvalExample>> examples_at(const Node& map, const std::string&
   std::vector<EvalExample> examples;
   if (!data->is_sequence()) {
     const std::string path = path_beside(folder, TRY(data->as_string()));
-    examples = TRY(at_node(*data, read_examples(path)));
+    examples = TRY(at_place(data->where(), read_examples(path)));
   }
   for (const Node& item : data->items()) {
     if (!item.is_map()) return item.wrong("a map");
@@ -101,9 +128,9 @@ struct ItemTemplates {
 
   Result<EvalItem> item(const EvalExample& example) const {
     EvalItem item;
-    item.context = TRY(context.text(example));
+    item.context = TRY(filled(context, example));
     if (kind != EvalKind::multiple_choice) {
-      item.target = TRY(target.text(example));
+      item.target = TRY(filled(target, example));
       return item;
     }
     item.choices = TRY(choices_of(example));
@@ -118,7 +145,8 @@ struct ItemTemplates {
  private:
   Result<std::vector<std::string>> choices_of(const EvalExample& example) const {
     std::vector<std::string> texts;
-    const Node* const list = choices.size() == 1 ? TRY(choices[0].value(example)) : nullptr;
+    const Node* const list =
+        choices.size() == 1 ? TRY(at_place(example.where, choices[0].value(example.fields))) : nullptr;
     if (list != nullptr && list->is_sequence()) {
       for (const Node& choice : list->items()) {
         if (!choice.is_scalar() || choice.is_null())
@@ -126,7 +154,7 @@ struct ItemTemplates {
         texts.push_back(choice.text());
       }
     } else {
-      for (const FieldTemplate& choice : choices) texts.push_back(TRY(choice.text(example)));
+      for (const FieldTemplate& choice : choices) texts.push_back(TRY(filled(choice, example)));
     }
     if (texts.size() < 2) {
       return error(ErrorKind::invalid, "the example has {}, and at least 2 are needed", counted(texts.size(), "choice"))
@@ -139,14 +167,14 @@ struct ItemTemplates {
   }
 
   Result<std::size_t> gold_of(const EvalExample& example, const std::vector<std::string>& texts) const {
-    const Node* const value = TRY(target.value(example));
+    const Node* const value = TRY(at_place(example.where, target.value(example.fields)));
     if (value != nullptr && value->kind() == NodeKind::number) {
       const Result<std::int64_t> index = value->as_int(0, static_cast<std::int64_t>(texts.size()) - 1);
       if (index.ok()) return static_cast<std::size_t>(*index);
       return error(ErrorKind::invalid, "the target is {}, and the choices are 0 to {}", value->text(), texts.size() - 1)
           .at(Where(example.where));
     }
-    const std::string text = TRY(target.text(example));
+    const std::string text = TRY(filled(target, example));
     const auto found = std::ranges::find(texts, text);
     if (found != texts.end()) return static_cast<std::size_t>(found - texts.begin());
     return error(ErrorKind::invalid, "the target '{}' is none of the choices", text)
@@ -209,14 +237,14 @@ Result<std::vector<EvalItem>> texts_of(const Node& task, const std::string& fold
   }
   if (file != nullptr) {
     const std::string path = path_beside(folder, TRY(file->as_string()));
-    items.emplace_back().target = TRY(at_node(*file, read_text_file(path)));
+    items.emplace_back().target = TRY(at_place(file->where(), read_text_file(path)));
     if (items[0].target.empty()) return error(ErrorKind::invalid, "'{}' is empty", path).at(file->where());
     return items;
   }
   const FieldTemplate text = TRY(template_at(task, "text"));
   for (const EvalExample& example : TRY(examples_at(task, folder))) {
     if (items.size() == limit) break;
-    items.emplace_back().target = TRY(text.text(example));
+    items.emplace_back().target = TRY(filled(text, example));
     if (items.back().target.empty())
       return error(ErrorKind::invalid, "the text of the example is empty").at(Where(example.where));
   }
@@ -234,7 +262,8 @@ Status read_answer_keys(const Node& node, EvalTask& task) {
   if (const Node* const tokens = node.find("tokens")) task.tokens = TRY(tokens->as_int(1, 1 << 20));
   if (task.kind != EvalKind::regex) return {};
   const Node* const pattern = TRY(node.get("pattern"));
-  task.pattern = TRY(at_node(*pattern, TextPattern::compile(TRY(pattern->as_string()))));
+  const std::string regex = TRY(pattern->as_string());
+  task.pattern = TRY(at_place(pattern->where(), TextPattern::compile(regex)));
   return {};
 }
 
@@ -246,7 +275,9 @@ Result<EvalTask> read_task(const Node& node, const std::string& folder, std::siz
   EvalTask task;
   task.name = TRY(name->as_string());
   task.kind = kind;
-  if (task.name.empty()) return name->wrong("a name");
+  const auto required = [&](const std::string& metric) { return is_metric_name(task.name + "." + metric); };
+  if (task.name.empty() || !std::ranges::all_of(metrics_of(kind), required))
+    return name->wrong("a name that --require can have: printable ASCII without spaces, <, > and =");
   if (kind == EvalKind::bits_per_byte) {
     task.items = TRY(texts_of(node, folder, limit));
     return task;

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "execute/serve/eval/example.h"
 #include "ground/base/testing/files.h"
 #include "ground/base/text_file.h"
 
@@ -20,22 +19,6 @@ class EvalSuiteTest : public testing::Test {
   }
   TemporaryFolder folder_;
 };
-
-TEST(FieldTemplate, takes_fields_of_maps_and_leaves_double_braces) {
-  const EvalExample example{parse_json(R"({"a": "x", "n": 1.50, "in": {"b": true}, "l": [1]})", "e").value(),
-                            {"e", 3, 1}};
-  const auto text = [&](std::string_view of) { return FieldTemplate::parse(of).value().text(example); };
-  EXPECT_EQ(*text("{a}-{n}-{in.b} {{a}} }}{{"), "x-1.50-true {a} }{");
-  EXPECT_EQ(*text(""), "");
-  EXPECT_EQ(text("{c}").error().kind, ErrorKind::not_found);
-  EXPECT_EQ(text("{in.c}").error().where, (Where{"e", 3, 1}));
-  EXPECT_EQ(text("{a.b}").error().kind, ErrorKind::not_found);
-  EXPECT_EQ(text("{l}").error().kind, ErrorKind::invalid);
-  for (const char* wrong : {"{a", "a}", "{}", "{a{b}", "{a b}"})
-    EXPECT_FALSE(FieldTemplate::parse(wrong).ok()) << wrong;
-  EXPECT_EQ((*FieldTemplate::parse("{l}").value().value(example))->items().size(), 1U);
-  EXPECT_EQ(*FieldTemplate::parse(" {l}").value().value(example), nullptr);
-}
 
 TEST_F(EvalSuiteTest, multiple_choice_with_few_shot_examples) {
   write("train.jsonl",
@@ -72,7 +55,7 @@ TEST_F(EvalSuiteTest, choices_may_be_templates_and_examples_may_be_here) {
 
 TEST_F(EvalSuiteTest, answers_and_texts) {
   write("prose.txt", "Once.");
-  write("pages.jsonl", "{\"page\": \"one\"}\n{\"page\": \"two\"}\n{\"page\": \"three\"}");
+  write("pages.jsonl", "\xEF\xBB\xBF{\"page\": \"one\"}\n{\"page\": \"two\"}\n{\"page\": \"three\"}");
   const EvalSuite suite =
       read(
           "  - { name: e, kind: exact_match, data: [{ q: x, a: 3 }], context: \"{q}\", target: \"{a}\", stop: "
@@ -90,6 +73,19 @@ TEST_F(EvalSuiteTest, answers_and_texts) {
   EXPECT_EQ(suite.tasks[2].items[0].target, "Once.");
   ASSERT_EQ(suite.tasks[3].items.size(), 2U) << "the limit";
   EXPECT_EQ(suite.tasks[3].items[1].target, "<two>");
+}
+
+TEST_F(EvalSuiteTest, a_requirement_can_name_every_task) {
+  const auto called = [&](const std::string& name) {
+    return read("  - { name: \"" + name + "\", kind: bits_per_byte, data: [{ t: x }], text: \"{t}\" }\n");
+  };
+  EXPECT_TRUE(called("a.b-c").ok());
+  for (const std::string& name : {std::string("a b"), std::string("a<1"), std::string("é"), std::string(190, 'x')}) {
+    ASSERT_FALSE(called(name).ok()) << name;
+    EXPECT_EQ(called(name).error().where.line, 3);
+    EXPECT_NE(called(name).error().message.find("--require"), std::string::npos);
+  }
+  EXPECT_FALSE(read("  - { name: \"\", kind: bits_per_byte, data: [{ t: x }], text: \"{t}\" }\n").ok());
 }
 
 TEST_F(EvalSuiteTest, all_wrong_tasks_are_told_at_once_at_their_places) {

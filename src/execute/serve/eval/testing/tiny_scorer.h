@@ -1,25 +1,14 @@
 #pragma once
 // A tiny decoder with a tokenizer, for evaluations.
 
-#include "execute/data/testing/made_up_text.h"
 #include "execute/data/tokenizer.h"
 #include "execute/serve/logprobs.h"
 #include "execute/serve/testing/tiny_engine.h"
+#include "execute/serve/testing/tiny_tokenizer.h"
 
 namespace systole {
 
 inline constexpr std::int64_t kScorerContext = 24;
-
-inline const Tokenizer& scorer_tokenizer() {
-  static const Tokenizer made = Tokenizer::train({.vocabulary = 400}, made_up_documents(500)).value();
-  return made;
-}
-
-inline std::vector<std::int32_t> scorer_tokens(std::string_view text) {
-  std::vector<std::int32_t> tokens;
-  Encoder(scorer_tokenizer()).encode(text, tokens);
-  return tokens;
-}
 
 struct TinyScorer {
   std::unique_ptr<const Model> model = make_decoder(tiny_decoder(400, kScorerContext));
