@@ -177,9 +177,11 @@ TEST(BatchJournal, knows_its_output_where_it_was_killed_before_it_said_so) {
     journal->finish().value();
     write_whole(*store, kRows, before).value();
   }
-  const auto journal = opened(*store);
-  EXPECT_FALSE(journal->is_finished());
-  journal->finish().value();
+  {
+    const auto journal = opened(*store);
+    EXPECT_FALSE(journal->is_finished());
+    journal->finish().value();
+  }
   EXPECT_TRUE(opened(*store)->is_finished());
   EXPECT_EQ(*read_text(*store, "out.jsonl"), "line 0\nline 1\nline 2\n");
 }
