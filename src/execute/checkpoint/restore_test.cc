@@ -265,7 +265,7 @@ TEST(Names, AnotherModelIsRefusedWithNamesAndNearOnes) {
 TEST(Names, TensOfThousandsOfStrangersAreToldInASecond) {
   Manifest manifest;
   std::vector<RequestedTensor> wanted;
-  for (int i = 0; i < 30'000; ++i) {
+  for (int i = 0; i < 20'000; ++i) {
     manifest.tensors.push_back(
         {fmt::format("blocks.{}.attention.query.weight", i), Role::parameter, DType::f32, {1}, {}});
     wanted.push_back({fmt::format("model.layers.{}.self_attn.q_proj", i), DType::f32, {1}, Role::parameter});
@@ -273,9 +273,9 @@ TEST(Names, TensOfThousandsOfStrangersAreToldInASecond) {
   const Seconds began = processor_time();
   const Status refused = check_model(manifest, wanted);
   EXPECT_LT(processor_time() - began, Seconds(10.0)) << "in pairs it is minutes; this leaves room for sanitizers";
-  EXPECT_NE(refused.error().message.find("60000 tensors differ"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("40000 tensors differ"), std::string::npos) << refused.error().message;
   ASSERT_EQ(refused.error().others.size(), 101U);
-  EXPECT_EQ(refused.error().others.back().message, "and 59900 more tensors");
+  EXPECT_EQ(refused.error().others.back().message, "and 39900 more tensors");
 }
 
 TEST(Compare, DiffsTensorByTensor) {
