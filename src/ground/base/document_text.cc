@@ -15,9 +15,12 @@ bool is_clean(std::string_view raw) {
   return std::ranges::all_of(raw, [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
 }
 
-std::string in_quotes(std::string_view raw) {
-  std::string out = "\"";
-  if (is_clean(raw)) return out.append(raw).append("\"");
+void append_quoted(std::string& out, std::string_view raw) {
+  out += '"';
+  if (is_clean(raw)) {
+    out.append(raw).append(1, '"');
+    return;
+  }
   for (const char c : replace_invalid_utf8(raw)) {
     switch (c) {
       case '"': out += "\\\""; break;
@@ -33,7 +36,18 @@ std::string in_quotes(std::string_view raw) {
         }
     }
   }
-  return out + '"';
+  out += '"';
+}
+
+std::string in_quotes(std::string_view raw) {
+  std::string out;
+  append_quoted(out, raw);
+  return out;
+}
+
+bool is_count(std::string_view text) {
+  return !text.empty() && text.size() <= 18 && (text[0] != '0' || text.size() == 1) &&
+         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 bool is_json_number(std::string_view text) {
@@ -51,6 +65,7 @@ bool is_json_number(std::string_view text) {
 // Converts YAML's other spellings of numbers (0x10, +1, .5, 1.) to JSON's. A number that is not a finite double becomes
 // text.
 std::string json_number(const Node& node) {
+  if (is_count(node.text())) return node.text();
   if (node.text() != "-0" && is_json_number(node.text()) && node.as_double().ok()) return node.text();
   if (const Result<std::int64_t> whole = node.as_int(); whole.ok()) return std::to_string(*whole);
   if (const Result<double> real = node.as_double(); real.ok()) return Node(*real).text();
@@ -66,11 +81,12 @@ class JsonWriter {
       case NodeKind::null: text += "null"; return;
       case NodeKind::boolean: text += *node.as_bool() ? "true" : "false"; return;
       case NodeKind::number: text += json_number(node); return;
-      case NodeKind::string: text += in_quotes(node.text()); return;
+      case NodeKind::string: append_quoted(text, node.text()); return;
       case NodeKind::sequence: list('[', ']', node.items(), [this](const Node& item) { write(item); }); return;
       case NodeKind::map:
         list('{', '}', node.entries(), [this](const Node::Entry& entry) {
-          text += in_quotes(entry.key) + (indent_ > 0 ? ": " : ":");
+          append_quoted(text, entry.key);
+          text += indent_ > 0 ? ": " : ":";
           write(entry.value);
         });
     }
@@ -93,7 +109,7 @@ class JsonWriter {
     text += last;
   }
   void newline() {
-    if (indent_ > 0) text += "\n" + std::string(static_cast<std::size_t>(level_ * indent_), ' ');
+    if (indent_ > 0) text.append(1, '\n').append(static_cast<std::size_t>(level_ * indent_), ' ');
   }
 
   int indent_;

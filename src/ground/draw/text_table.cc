@@ -37,15 +37,16 @@ std::string table(std::vector<std::string> headers, const std::vector<std::vecto
   const std::vector<bool> beside = side_by_side(widths, static_cast<std::size_t>(width));
   std::string text;
   const auto add = [&](const std::vector<std::string>& row) {
-    std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (!beside[i]) continue;
-      const std::string space(widths[i] - shown_width(row[i]), ' ');
-      if (i > 0) line += "  ";
-      line += right[i] ? space + row[i] : row[i] + space;
+      const std::size_t space = widths[i] - shown_width(row[i]);
+      if (i > 0) text += "  ";
+      if (right[i]) text.append(space, ' ');
+      text += row[i];
+      if (!right[i]) text.append(space, ' ');
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += '\n';
   };
   add(headers);
   for (const auto& row : rows) {

@@ -12,8 +12,10 @@ namespace systole {
 
 // The names in a file's path. Errors: invalid.
 Result<std::vector<std::string>> split_file_path(std::string_view path);
+Status check_file_path(std::string_view path);
 // The same for a folder; "" is the root, and one trailing '/' is allowed.
 Result<std::vector<std::string>> split_dir_path(std::string_view path);
+Status check_dir_path(std::string_view path);
 
 std::string_view parent_of(std::string_view path);  // "a/b" of "a/b/c", "" of "c"
 

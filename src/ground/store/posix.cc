@@ -81,7 +81,7 @@ class PosixStore : public Store {
   }
 
   Status read(std::string_view path, std::int64_t offset, std::span<std::byte> into) override {
-    TRY(split_file_path(path));
+    TRY(check_file_path(path));
     CHECK(offset >= 0, "read of '{}' at {}", path, offset);
     const Fd fd = TRY(open(path, O_RDONLY, "read"));
     while (!into.empty()) {
@@ -98,7 +98,7 @@ class PosixStore : public Store {
   }
 
   Result<Bytes> size(std::string_view path) override {
-    TRY(split_file_path(path));
+    TRY(check_file_path(path));
     struct stat info;
     if (::fstatat(root_.get(), name(path).c_str(), &info, 0) != 0) return os_read_error(errno, "read", full(path));
     if (S_ISDIR(info.st_mode)) return os_read_error(EISDIR, "read", full(path));
@@ -107,7 +107,7 @@ class PosixStore : public Store {
   }
 
   Result<bool> exists(std::string_view path) override {
-    TRY(split_dir_path(path));
+    TRY(check_dir_path(path));
     struct stat info;
     if (::fstatat(root_.get(), name(path).c_str(), &info, 0) == 0) return true;
     if (errno == ENOENT || errno == ENOTDIR) return false;
@@ -115,7 +115,7 @@ class PosixStore : public Store {
   }
 
   Result<std::vector<std::string>> list(std::string_view dir) override {
-    TRY(split_dir_path(dir));
+    TRY(check_dir_path(dir));
     Fd fd = TRY(open(dir, O_RDONLY | O_DIRECTORY, "list"));
     DIR* stream = ::fdopendir(fd.get());
     if (stream == nullptr) return os_read_error(errno, "list", full(dir));
@@ -148,15 +148,15 @@ class PosixStore : public Store {
   }
 
   Status rename(std::string_view from, std::string_view to) override {
-    TRY(split_file_path(from));
-    TRY(split_file_path(to));
+    TRY(check_file_path(from));
+    TRY(check_file_path(to));
     if (::renameat(root_.get(), name(from).c_str(), root_.get(), name(to).c_str()) == 0) return Done{};
     return os_error(errno, fmt::format("rename '{}' to", full(from)), full(to));
   }
 
   Status link(std::string_view from, std::string_view to) override {
-    TRY(split_file_path(from));
-    TRY(split_file_path(to));
+    TRY(check_file_path(from));
+    TRY(check_file_path(to));
     if (::linkat(root_.get(), name(from).c_str(), root_.get(), name(to).c_str(), 0) == 0) return Done{};
     const int refused = errno;
     // A network file system may have made the link and lost the answer; the retry then reports that the name exists.
@@ -168,7 +168,7 @@ class PosixStore : public Store {
   }
 
   Status remove(std::string_view path) override {
-    TRY(split_file_path(path));
+    TRY(check_file_path(path));
     if (::unlinkat(root_.get(), name(path).c_str(), 0) == 0) return Done{};
     if (errno == EISDIR || errno == EPERM) {
       if (::unlinkat(root_.get(), name(path).c_str(), AT_REMOVEDIR) == 0) return Done{};
@@ -178,7 +178,7 @@ class PosixStore : public Store {
   }
 
   Status remove_dir(std::string_view dir) override {
-    TRY(split_file_path(dir));
+    TRY(check_file_path(dir));
     if (::unlinkat(root_.get(), name(dir).c_str(), AT_REMOVEDIR) == 0) return Done{};
     if (errno == ENOENT || errno == ENOTDIR) return Done{};  // ENOTDIR: a link, or a file
     const int number = errno;
@@ -189,7 +189,7 @@ class PosixStore : public Store {
   }
 
   Status sync_dir(std::string_view dir) override {
-    TRY(split_dir_path(dir));
+    TRY(check_dir_path(dir));
     const Fd fd = TRY(open(dir, O_RDONLY | O_DIRECTORY, "sync the folder"));
     if (uninterrupted([&] { return ::fsync(fd.get()); }) != 0) return os_error(errno, "sync the folder", full(dir));
     return Done{};
@@ -197,7 +197,7 @@ class PosixStore : public Store {
 
   // flock(2); NFS since Linux 2.6.12 maps it to a lock on the server.
   Result<std::unique_ptr<FileLock>> try_lock(std::string_view dir) override {
-    TRY(split_dir_path(dir));
+    TRY(check_dir_path(dir));
     const std::string path = dir.empty() ? std::string(kLockFile) : fmt::format("{}/{}", dir, kLockFile);
     Fd fd = TRY(open(path, O_RDWR | O_CREAT | O_NOFOLLOW, "create"));
     if (uninterrupted([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) != 0) {
@@ -238,7 +238,7 @@ class PosixStore : public Store {
   }
 
   Result<std::unique_ptr<WritableFile>> open_to_write(std::string_view path, int flags) const {
-    TRY(split_file_path(path));
+    TRY(check_file_path(path));
     Fd fd = TRY(open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | flags, "create"));
     if (mode_ == kPrivate && ::fchmod(fd.get(), mode_) != 0) return os_error(errno, "keep to its owner", full(path));
     return std::unique_ptr<WritableFile>(std::make_unique<PosixFile>(std::move(fd), full(path)));

@@ -1,7 +1,9 @@
 #include "operate/observe/index.h"
 
 #include <algorithm>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "ground/base/parallel.h"
 #include "operate/observe/index_tables.h"
@@ -25,25 +27,7 @@ Result<Statement> statement_to_put(Database& database) {
   return database.prepare("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
 }
 
-struct Known {
-  RunExtent extent;
-  bool open = false;  // its last process recorded no end
-};
-using KnownRuns = std::unordered_map<std::string, Known>;
-
-Result<KnownRuns> known_runs(Database& database) {
-  Statement s = TRY(database.prepare("SELECT folder, state, event_files, last_bytes, plan_bytes FROM runs"));
-  KnownRuns known;
-  while (TRY(s.step())) {
-    std::string folder, state;
-    RunExtent extent;
-    s.read(folder);
-    s.read(state);
-    for (std::int64_t* part : {&extent.event_files, &extent.last_bytes, &extent.plan_bytes}) s.read(*part);
-    known.emplace(std::move(folder), Known{extent, state == name_of(RunState::running)});
-  }
-  return known;
-}
+using KnownRuns = std::unordered_map<std::string_view, const RunRow*>;  // by folder
 
 // Which of the folders have a row that is still valid. Once a run's last process has recorded its end, the plan changes
 // only with the next process, which has its own event file.
@@ -53,8 +37,9 @@ Result<std::vector<char>> hold(Store& runs, const std::vector<std::string>& fold
   TRY(for_each_in_parallel((folders.size() + kShare - 1) / kShare, io_threads(), [&](std::size_t share) -> Status {
     for (std::size_t i = share * kShare; i < std::min((share + 1) * kShare, folders.size()); ++i)
       if (const auto row = known.find(folders[i]); row != known.end()) {
-        const Result<bool> same = row->second.open ? has_extent(runs, folders[i], row->second.extent)
-                                                   : has_events(runs, folders[i], row->second.extent);
+        const bool open = row->second->summary.state == RunState::running;  // its last process recorded no end
+        const Result<bool> same = open ? has_extent(runs, folders[i], row->second->extent)
+                                       : has_events(runs, folders[i], row->second->extent);
         if (!same.ok() && same.error().kind != ErrorKind::io) return same.error();
         holds[i] = same.ok() && *same;  // errors are reported where the folder is read
       }
@@ -89,6 +74,7 @@ Result<bool> is_refused(const Result<Read>& read, std::vector<Error>* refused) {
 Result<RunIndex> RunIndex::open(const std::string& file) { return RunIndex(TRY(open_index(file))); }
 
 Result<int> RunIndex::rebuild(Store& runs, std::vector<Error>* refused) {
+  unchanged_.clear();
   return database_.transaction([&]() -> Result<int> {
     TRY(database_.execute("DELETE FROM runs"));
     Statement s = TRY(statement_to_put(database_));
@@ -104,7 +90,10 @@ Result<int> RunIndex::rebuild(Store& runs, std::vector<Error>* refused) {
 }
 
 Result<int> RunIndex::refresh(Store& runs, std::vector<Error>* refused) {
-  KnownRuns known = TRY(known_runs(database_));
+  std::vector<RunRow> all = TRY(rows());
+  KnownRuns known;
+  known.reserve(all.size());
+  for (const RunRow& row : all) known.emplace(row.summary.run, &row);
   const std::vector<std::string> folders = TRY(folders_in(runs));
   const std::vector<char> holds = TRY(hold(runs, folders, known));
   std::vector<RunRow> changed;
@@ -118,21 +107,40 @@ Result<int> RunIndex::refresh(Store& runs, std::vector<Error>* refused) {
     }
     known.erase(folders[i]);
   }
-  if (changed.empty() && known.empty()) return 0;
+  if (changed.empty() && known.empty()) {
+    unchanged_ = std::move(all);
+    return 0;
+  }
+  unchanged_.clear();
   return database_.transaction([&]() -> Result<int> {
     Statement to = TRY(statement_to_put(database_)), from = TRY(database_.prepare("DELETE FROM runs WHERE folder = ?"));
     for (const RunRow& row : changed) TRY(put(to, row));
-    for (const auto& [folder, extent] : known) {
+    for (const auto& [folder, row] : known) {
       from.reset();
-      TRY(from.bind(folder).step());
+      TRY(from.bind(row->summary.run).step());
     }
     return static_cast<int>(changed.size() + known.size());
   });
 }
 
 Result<std::vector<RunRow>> RunIndex::list() {
-  Statement s = TRY(database_.prepare("SELECT * FROM runs ORDER BY opened_at DESC, folder DESC"));
+  std::vector<RunRow> found = unchanged_.empty() ? TRY(rows()) : std::exchange(unchanged_, {});
+  std::vector<RunRow*> order;  // rows are large: each moves once
+  order.reserve(found.size());
+  for (RunRow& row : found) order.push_back(&row);
+  std::ranges::sort(order, [](const RunRow* a, const RunRow* b) {
+    return std::tie(a->opened_at, a->summary.run) > std::tie(b->opened_at, b->summary.run);
+  });
+  std::vector<RunRow> sorted;
+  sorted.reserve(found.size());
+  for (RunRow* row : order) sorted.push_back(std::move(*row));
+  return sorted;
+}
+
+Result<std::vector<RunRow>> RunIndex::rows() {
   std::vector<RunRow> rows;
+  rows.reserve(TRY(row_count(database_, "runs")));
+  Statement s = TRY(database_.prepare("SELECT * FROM runs"));
   while (TRY(s.step())) {
     RunRow row;
     RunSummary& run = row.summary;

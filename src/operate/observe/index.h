@@ -65,7 +65,10 @@ class RunIndex {
 
  private:
   explicit RunIndex(Database database) : database_(std::move(database)) {}
+  Result<std::vector<RunRow>> rows();
+
   Database database_;
+  std::vector<RunRow> unchanged_;  // all rows, of a refresh that changed none; for the next list
 };
 
 }  // namespace systole

@@ -49,6 +49,13 @@ Result<Database> open_index(const std::string& file) {
   return database;
 }
 
+Result<std::size_t> row_count(Database& database, const std::string& table) {
+  Statement s = TRY(database.prepare(fmt::format("SELECT COUNT(*) FROM {}", table)));
+  std::int64_t count = 0;
+  if (TRY(s.step())) s.read(count);
+  return static_cast<std::size_t>(count);
+}
+
 Status clear_index(const std::string& file) { return TRY(Database::open(file)).clear(); }
 
 }  // namespace systole

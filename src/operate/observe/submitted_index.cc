@@ -57,8 +57,9 @@ Status add_jobs(Database& database, std::vector<SubmittedRow>& rows) {
 Result<SubmittedIndex> SubmittedIndex::open(const std::string& file) { return SubmittedIndex(TRY(open_index(file))); }
 
 Result<std::vector<SubmittedRow>> SubmittedIndex::list(bool with_jobs) {
-  Statement s = TRY(database_.prepare("SELECT * FROM submitted ORDER BY run"));
   std::vector<SubmittedRow> rows;
+  rows.reserve(TRY(row_count(database_, "submitted")));
+  Statement s = TRY(database_.prepare("SELECT * FROM submitted ORDER BY run"));
   while (TRY(s.step())) {
     SubmittedRow& row = rows.emplace_back();
     RunSummary& run = row.summary;
