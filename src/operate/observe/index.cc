@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "ground/base/arrange.h"
 #include "ground/base/parallel.h"
 #include "operate/observe/index_tables.h"
 #include "operate/observe/run_files.h"
@@ -125,16 +126,10 @@ Result<int> RunIndex::refresh(Store& runs, std::vector<Error>* refused) {
 
 Result<std::vector<RunRow>> RunIndex::list() {
   std::vector<RunRow> found = unchanged_.empty() ? TRY(rows()) : std::exchange(unchanged_, {});
-  std::vector<RunRow*> order;  // rows are large: each moves once
-  order.reserve(found.size());
-  for (RunRow& row : found) order.push_back(&row);
-  std::ranges::sort(order, [](const RunRow* a, const RunRow* b) {
-    return std::tie(a->opened_at, a->summary.run) > std::tie(b->opened_at, b->summary.run);
+  arrange(found, [](const RunRow& a, const RunRow& b) {
+    return std::tie(a.opened_at, a.summary.run) > std::tie(b.opened_at, b.summary.run);
   });
-  std::vector<RunRow> sorted;
-  sorted.reserve(found.size());
-  for (RunRow* row : order) sorted.push_back(std::move(*row));
-  return sorted;
+  return found;
 }
 
 Result<std::vector<RunRow>> RunIndex::rows() {

@@ -5,6 +5,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "ground/base/arrange.h"
 #include "ground/base/files.h"
 #include "operate/cluster/record_stamps.h"
 #include "operate/runs/submitted_runs.h"
@@ -123,16 +124,12 @@ SubmittedRow row_now(const Asked& asked, const Answer& answer, std::int64_t now)
   return row;
 }
 
-// Sorts pointers: a row is large.
-std::vector<SubmittedRow> newest_first(std::vector<SubmittedRow*> rows) {
-  std::ranges::sort(rows, [](const SubmittedRow* a, const SubmittedRow* b) {
-    const RunSummary &x = a->summary, &y = b->summary;
+std::vector<SubmittedRow> newest_first(std::vector<SubmittedRow> rows) {
+  arrange(rows, [](const SubmittedRow& a, const SubmittedRow& b) {
+    const RunSummary &x = a.summary, &y = b.summary;
     return x.since != y.since ? x.since > y.since : x.run < y.run;
   });
-  std::vector<SubmittedRow> sorted;
-  sorted.reserve(rows.size());
-  for (SubmittedRow* row : rows) sorted.push_back(std::move(*row));
-  return sorted;
+  return rows;
 }
 
 }  // namespace
@@ -182,6 +179,7 @@ Node run_node(const Record& record, const RunStatus& status, Clock& clock) {
 std::vector<SubmittedRow> submitted_rows(std::vector<SubmittedRow> before, SubmittedIndex& index,
                                          const FollowScene& scene) {
   std::unordered_map<std::string_view, SubmittedRow*> known;
+  known.reserve(before.size());
   for (SubmittedRow& row : before) known.emplace(row.summary.run, &row);
   std::vector<SubmittedRow*> holding;
   std::vector<Asked> asked;
@@ -212,8 +210,9 @@ std::vector<SubmittedRow> submitted_rows(std::vector<SubmittedRow> before, Submi
   std::vector<std::string> forgotten;
   for (const auto& [run, row] : known) forgotten.emplace_back(run);
   if (const Status taken = index.change(forgotten, seen); !taken.ok()) scene.messages.warning(taken.error());
-  for (SubmittedRow& row : rows) holding.push_back(&row);
-  return newest_first(std::move(holding));
+  if (holding.size() == before.size() && rows.empty()) return newest_first(std::move(before));
+  for (SubmittedRow* row : holding) rows.push_back(std::move(*row));
+  return newest_first(std::move(rows));
 }
 
 }  // namespace systole
