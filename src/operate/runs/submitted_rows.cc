@@ -7,7 +7,6 @@
 
 #include "ground/base/arrange.h"
 #include "ground/base/files.h"
-#include "operate/cluster/record_stamps.h"
 #include "operate/runs/submitted_runs.h"
 
 namespace systole {
@@ -176,30 +175,33 @@ Node run_node(const Record& record, const RunStatus& status, Clock& clock) {
   return to_node(submitted_row(record, status, clock.unix_time()));
 }
 
-std::vector<SubmittedRow> submitted_rows(std::vector<SubmittedRow> before, SubmittedIndex& index,
+SubmittedScan::SubmittedScan(const FollowScene& scene)
+    : submissions_(Submissions::open_if_there(scene.folder).value()) {
+  if (submissions_) stamps_ = std::async(std::launch::async, [this] { return record_stamps(*submissions_); });
+}
+
+std::vector<SubmittedRow> submitted_rows(SubmittedScan& scan, std::vector<SubmittedRow> before, SubmittedIndex& index,
                                          const FollowScene& scene) {
   std::unordered_map<std::string_view, SubmittedRow*> known;
   known.reserve(before.size());
   for (SubmittedRow& row : before) known.emplace(row.summary.run, &row);
   std::vector<SubmittedRow*> holding;
   std::vector<Asked> asked;
-  std::optional<Submissions> submissions = Submissions::open_if_there(scene.folder).value();
-  if (submissions)
-    for (const RecordStamp& stamp : record_stamps(*submissions).value()) {
-      const auto row = known.find(stamp.run);
-      SubmittedRow* last = row == known.end() ? nullptr : row->second;
-      if (last != nullptr && last->over && last->files == stamp.files) {
-        holding.push_back(last);
-        known.erase(row);
-        continue;
-      }
-      Result<std::optional<Record>> record = submissions->find(stamp.run);
-      if (!record.ok())  // all rows of the others are known
-        scene.messages.warning(record.error());
-      else if (*record)
-        asked.push_back({std::move(**record), stamp.files, last});
-      if (record.ok() && *record && last != nullptr) known.erase(row);
+  for (const RecordStamp& stamp : scan.stamps()) {
+    const auto row = known.find(stamp.run);
+    SubmittedRow* last = row == known.end() ? nullptr : row->second;
+    if (last != nullptr && last->over && last->files == stamp.files) {
+      holding.push_back(last);
+      known.erase(row);
+      continue;
     }
+    Result<std::optional<Record>> record = scan.submissions().find(stamp.run);
+    if (!record.ok())  // all rows of the others are known
+      scene.messages.warning(record.error());
+    else if (*record)
+      asked.push_back({std::move(**record), stamp.files, last});
+    if (record.ok() && *record && last != nullptr) known.erase(row);
+  }
   const std::vector<Answer> answers = query_each(asked, scene);
   std::vector<SubmittedRow> rows, seen;
   rows.reserve(asked.size());
