@@ -47,6 +47,27 @@ class ServingThreadTest : public testing::Test {
                                }});
     return asked;
   }
+  // A step that gives a request its one token, and does not end before go().
+  class HeldStep {
+   public:
+    explicit HeldStep(ServingThread& serving)
+        : asked_(ask(serving, {1}, 1, [this] {
+            began_.set_value();
+            going_.wait();
+            return true;
+          })) {
+      began_.get_future().wait();
+    }
+    Reply go() {
+      may_go_.set_value();
+      return asked_.reply.get();
+    }
+
+   private:
+    std::promise<void> began_, may_go_;
+    std::future<void> going_ = may_go_.get_future();
+    Asked asked_;
+  };
   std::unique_ptr<const Model> model_ = make_decoder(tiny_decoder());
   std::unique_ptr<Device> device_ = make_reference_device();
 };
@@ -98,37 +119,21 @@ TEST_F(ServingThreadTest, a_full_queue_a_wrong_prompt_and_a_drain_are_refused_wi
 
 TEST_F(ServingThreadTest, what_came_before_a_drain_is_answered) {
   const auto serving = serve(1, 1);
-  std::promise<void> began, may_go;
-  const std::shared_future<void> going = may_go.get_future();
-  Asked first = ask(*serving, {1}, 1, [&began, going] {
-    began.set_value();
-    going.wait();
-    return true;
-  });
-  began.get_future().wait();
+  HeldStep first(*serving);
   Asked second = ask(*serving, {2});  // not taken: a step runs
   serving->drain();
   Asked third = ask(*serving, {3});
-  may_go.set_value();
-  EXPECT_EQ(first.reply.get().end, SequenceEnd::max_tokens);
+  EXPECT_EQ(first.go().end, SequenceEnd::max_tokens);
   EXPECT_EQ(second.reply.get().end, SequenceEnd::max_tokens);
   EXPECT_EQ(third.reply.get().refusal->kind, ErrorKind::interrupted);
 }
 
 TEST_F(ServingThreadTest, what_comes_during_a_step_is_kept_up_to_a_limit) {
   const auto serving = serve(1, 0);
-  std::promise<void> began, may_go;
-  const std::shared_future<void> going = may_go.get_future();
-  Asked first = ask(*serving, {1}, 1, [&began, going] {
-    began.set_value();
-    going.wait();
-    return true;
-  });
-  began.get_future().wait();
+  HeldStep first(*serving);
   std::vector<Asked> wrong;
   for (int i = 0; i < 1 + 1024 + 1; ++i) wrong.push_back(ask(*serving, {99}));
-  may_go.set_value();
-  EXPECT_EQ(first.reply.get().end, SequenceEnd::max_tokens);
+  EXPECT_EQ(first.go().end, SequenceEnd::max_tokens);
   for (std::size_t i = 0; i < wrong.size(); ++i)
     EXPECT_EQ(wrong[i].reply.get().refusal->kind, i < 1 + 1024 ? ErrorKind::invalid : ErrorKind::busy) << i;
   EXPECT_EQ(ask(*serving, {1}).reply.get().end, SequenceEnd::max_tokens);

@@ -1,16 +1,15 @@
 #pragma once
-// Puts large items into an order that was found by sorting their numbers, without memory for a second copy of them.
+// Sorts large items: their indices are sorted, and then each item is moved to its place.
 
+#include <algorithm>
 #include <cstddef>
 #include <numeric>
 #include <utility>
 #include <vector>
 
-#include <algorithm>
-
 namespace systole {
 
-// Sorts `items` by `before`, which compares two of them. Each item is moved at most twice.
+// Each item is moved at most twice, and there is no second vector of them. Not stable.
 template <typename T, typename Before>
 void arrange(std::vector<T>& items, const Before& before) {
   std::vector<std::size_t> from(items.size());  // item i is to be item from[i]

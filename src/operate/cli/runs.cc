@@ -145,7 +145,7 @@ ExitCode runs(const RunsOptions& options, Context& context) {
     return ExitCode::done;
   }
   const bool json = context.out.json();
-  SubmittedScan scan(scene);
+  std::future<Result<SubmittedFiles>> submitted_there = submitted_files(scene.folder);
   IndexedRuns index = indexed_runs(**store, {.rebuild = options.rebuild, .with_jobs = json}, scene);
   for (Error one : index.refused) {
     one.message = "a run is passed over: " + one.message;
@@ -157,7 +157,8 @@ ExitCode runs(const RunsOptions& options, Context& context) {
     row.summary.state = state_now(row.summary.state, options.folder + "/" + row.summary.run);
   if (index.runs.empty()) context.out.message("no runs yet");
   if (!json && !index.runs.empty()) show_table(index.runs, context);
-  const std::vector<SubmittedRow> submitted = submitted_rows(scan, std::move(index.before), index.submitted, scene);
+  const std::vector<SubmittedRow> submitted =
+      submitted_rows(submitted_there.get().value(), std::move(index.before), index.submitted, scene);
   if (!json && !submitted.empty()) show_table(submitted, context);
   if (json) context.out.json(document(index.runs, submitted, index.refused));
   return ExitCode::done;

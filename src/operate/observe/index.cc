@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <tuple>
 #include <unordered_map>
-#include <utility>
 
 #include "ground/base/arrange.h"
 #include "ground/base/parallel.h"
@@ -70,12 +69,18 @@ Result<bool> is_refused(const Result<Read>& read, std::vector<Error>* refused) {
   return true;
 }
 
+std::vector<RunRow> newest_first(std::vector<RunRow> rows) {
+  arrange(rows, [](const RunRow& a, const RunRow& b) {
+    return std::tie(a.opened_at, a.summary.run) > std::tie(b.opened_at, b.summary.run);
+  });
+  return rows;
+}
+
 }  // namespace
 
 Result<RunIndex> RunIndex::open(const std::string& file) { return RunIndex(TRY(open_index(file))); }
 
 Result<int> RunIndex::rebuild(Store& runs, std::vector<Error>* refused) {
-  unchanged_.clear();
   return database_.transaction([&]() -> Result<int> {
     TRY(database_.execute("DELETE FROM runs"));
     Statement s = TRY(statement_to_put(database_));
@@ -90,8 +95,9 @@ Result<int> RunIndex::rebuild(Store& runs, std::vector<Error>* refused) {
   });
 }
 
-Result<int> RunIndex::refresh(Store& runs, std::vector<Error>* refused) {
-  std::vector<RunRow> all = TRY(rows());
+Result<int> RunIndex::refresh(Store& runs, std::vector<Error>* refused) { return refresh(TRY(rows()), runs, refused); }
+
+Result<int> RunIndex::refresh(const std::vector<RunRow>& all, Store& runs, std::vector<Error>* refused) {
   KnownRuns known;
   known.reserve(all.size());
   for (const RunRow& row : all) known.emplace(row.summary.run, &row);
@@ -108,11 +114,7 @@ Result<int> RunIndex::refresh(Store& runs, std::vector<Error>* refused) {
     }
     known.erase(folders[i]);
   }
-  if (changed.empty() && known.empty()) {
-    unchanged_ = std::move(all);
-    return 0;
-  }
-  unchanged_.clear();
+  if (changed.empty() && known.empty()) return 0;
   return database_.transaction([&]() -> Result<int> {
     Statement to = TRY(statement_to_put(database_)), from = TRY(database_.prepare("DELETE FROM runs WHERE folder = ?"));
     for (const RunRow& row : changed) TRY(put(to, row));
@@ -124,12 +126,11 @@ Result<int> RunIndex::refresh(Store& runs, std::vector<Error>* refused) {
   });
 }
 
-Result<std::vector<RunRow>> RunIndex::list() {
-  std::vector<RunRow> found = unchanged_.empty() ? TRY(rows()) : std::exchange(unchanged_, {});
-  arrange(found, [](const RunRow& a, const RunRow& b) {
-    return std::tie(a.opened_at, a.summary.run) > std::tie(b.opened_at, b.summary.run);
-  });
-  return found;
+Result<std::vector<RunRow>> RunIndex::list() { return newest_first(TRY(rows())); }
+
+Result<std::vector<RunRow>> RunIndex::refreshed(Store& runs, std::vector<Error>* refused) {
+  std::vector<RunRow> all = TRY(rows());
+  return TRY(refresh(all, runs, refused)) == 0 ? newest_first(std::move(all)) : list();
 }
 
 Result<std::vector<RunRow>> RunIndex::rows() {

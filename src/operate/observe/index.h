@@ -62,13 +62,16 @@ class RunIndex {
   Result<int> refresh(Store& runs, std::vector<Error>* refused = nullptr);
   // Newest first.
   Result<std::vector<RunRow>> list();
+  // Both, reading the rows once if none changed.
+  Result<std::vector<RunRow>> refreshed(Store& runs, std::vector<Error>* refused = nullptr);
 
  private:
   explicit RunIndex(Database database) : database_(std::move(database)) {}
   Result<std::vector<RunRow>> rows();
+  // Of these rows, all that there are.
+  Result<int> refresh(const std::vector<RunRow>& all, Store& runs, std::vector<Error>* refused);
 
   Database database_;
-  std::vector<RunRow> unchanged_;  // all rows, of a refresh that changed none; for the next list
 };
 
 }  // namespace systole

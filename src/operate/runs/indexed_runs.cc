@@ -19,13 +19,12 @@ Result<IndexedRuns> read_index(const std::string& file, Store& store, const Inde
   if (ask.rebuild) {
     const int count = TRY(index.rebuild(store, &refused));
     scene.messages.message(fmt::format("read {} out of their folders", counted(count, "run")));
-  } else {
-    TRY(index.refresh(store, &refused));
   }
+  std::vector<RunRow> runs = TRY(ask.rebuild ? index.list() : index.refreshed(store, &refused));
   std::vector<SubmittedRow> before = TRY(submitted.list(ask.with_jobs));
   if (ask.rebuild)  // runs that are over are queried again; keep the last sight of the others, which is only here
     for (SubmittedRow& row : before) row.over = false;
-  return IndexedRuns{TRY(index.list()), std::move(submitted), std::move(before), std::move(refused)};
+  return IndexedRuns{std::move(runs), std::move(submitted), std::move(before), std::move(refused)};
 }
 
 Error unwritten(Error why, const std::string& file) {

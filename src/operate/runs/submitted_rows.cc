@@ -175,19 +175,24 @@ Node run_node(const Record& record, const RunStatus& status, Clock& clock) {
   return to_node(submitted_row(record, status, clock.unix_time()));
 }
 
-SubmittedScan::SubmittedScan(const FollowScene& scene)
-    : submissions_(Submissions::open_if_there(scene.folder).value()) {
-  if (submissions_) stamps_ = std::async(std::launch::async, [this] { return record_stamps(*submissions_); });
+std::future<Result<SubmittedFiles>> submitted_files(std::string folder) {
+  const auto look = [folder = std::move(folder)]() -> Result<SubmittedFiles> {
+    SubmittedFiles files;
+    files.submissions = TRY(Submissions::open_if_there(folder));
+    if (files.submissions) files.stamps = TRY(record_stamps(*files.submissions));
+    return files;
+  };
+  return std::async(std::launch::async | std::launch::deferred, look);  // deferred: there is no thread to be had
 }
 
-std::vector<SubmittedRow> submitted_rows(SubmittedScan& scan, std::vector<SubmittedRow> before, SubmittedIndex& index,
+std::vector<SubmittedRow> submitted_rows(SubmittedFiles files, std::vector<SubmittedRow> before, SubmittedIndex& index,
                                          const FollowScene& scene) {
   std::unordered_map<std::string_view, SubmittedRow*> known;
   known.reserve(before.size());
   for (SubmittedRow& row : before) known.emplace(row.summary.run, &row);
   std::vector<SubmittedRow*> holding;
   std::vector<Asked> asked;
-  for (const RecordStamp& stamp : scan.stamps()) {
+  for (const RecordStamp& stamp : files.stamps) {
     const auto row = known.find(stamp.run);
     SubmittedRow* last = row == known.end() ? nullptr : row->second;
     if (last != nullptr && last->over && last->files == stamp.files) {
@@ -195,7 +200,7 @@ std::vector<SubmittedRow> submitted_rows(SubmittedScan& scan, std::vector<Submit
       known.erase(row);
       continue;
     }
-    Result<std::optional<Record>> record = scan.submissions().find(stamp.run);
+    Result<std::optional<Record>> record = files.submissions->find(stamp.run);
     if (!record.ok())  // all rows of the others are known
       scene.messages.warning(record.error());
     else if (*record)

@@ -21,25 +21,18 @@ std::string told_before(const std::string& runs, const Record& record);
 Node to_node(const SubmittedRow& row);
 Node run_node(const Record& record, const RunStatus& status, Clock& clock);
 
-// The submitted runs' files, looked at on a thread of its own while the index is read. Throws if a record's folder cannot
-// be read.
-class SubmittedScan {
- public:
-  explicit SubmittedScan(const FollowScene& scene);
-  // Once. By name.
-  std::vector<RecordStamp> stamps() { return submissions_ ? stamps_.get().value() : std::vector<RecordStamp>(); }
-  // REQUIRES: there are stamps.
-  Submissions& submissions() { return *submissions_; }
-
- private:
-  std::optional<Submissions> submissions_;  // nothing: none was submitted
-  std::future<Result<std::vector<RecordStamp>>> stamps_;
+struct SubmittedFiles {
+  std::optional<Submissions> submissions;  // nothing: none was submitted
+  std::vector<RecordStamp> stamps;         // by name
 };
+// Looks at the files of the submitted runs on a thread of its own, for the time in which the index is read. Errors: as
+// Submissions::open_if_there and record_stamps.
+std::future<Result<SubmittedFiles>> submitted_files(std::string folder);
 
 // Newest first. `before`: the rows of the index, which gets the new ones. A failed write to the index is a warning; the
 // next call queries again. So is a cluster that cannot be queried: its runs are stale, or unknown if never seen. Throws
 // if a record cannot be read.
-std::vector<SubmittedRow> submitted_rows(SubmittedScan& scan, std::vector<SubmittedRow> before, SubmittedIndex& index,
+std::vector<SubmittedRow> submitted_rows(SubmittedFiles files, std::vector<SubmittedRow> before, SubmittedIndex& index,
                                          const FollowScene& scene);
 
 }  // namespace systole
