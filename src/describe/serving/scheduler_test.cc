@@ -166,7 +166,7 @@ TEST(ServingScheduler, random_events_lose_no_slot_and_no_request) {
                                .cache = 50,
                                .waiting = draw(6),
                                .prefill = 1 + draw(40),
-                               .prefill_beside = draw(3) == 0 ? 1 + draw(10) : 0,
+                               .prefill_beside = draw(2) == 0 ? 1 + draw(40) : 0,
                                .whole_prompts = draw(4) == 0};
     ServingScheduler scheduler(limits);
     std::set<std::uint64_t> accepted, begun, gone;

@@ -73,14 +73,14 @@ TEST_F(SubmittedRows, one_that_is_over_is_asked_about_once_and_shown_the_same) {
 }
 
 TEST_F(SubmittedRows, one_that_goes_on_is_asked_about_each_time_among_those_that_are_over) {
-  record("on", 18, "2026-11-25T00:00:00.000Z");
-  ledger("on", "began 18 0 1000 4\n");
-  squeue("on", 18, "RUNNING", 0);
+  record("ran", 18, "2026-11-25T00:00:00.000Z");
+  ledger("ran", "began 18 0 1000 4\n");
+  squeue("ran", 18, "RUNNING", 0);
   for (int i = 0; i < 3; ++i) {
     const std::string out = runs().out;
     EXPECT_TRUE(asked());
-    EXPECT_NE(out.find("\non         slurm 18  running"), out.npos) << out;
-    EXPECT_LT(out.find("\non "), out.find("\nover ")) << "newest first\n" << out;
+    EXPECT_NE(out.find("\nran        slurm 18  running"), out.npos) << out;
+    EXPECT_LT(out.find("\nran "), out.find("\nover ")) << "newest first\n" << out;
   }
 }
 
