@@ -33,7 +33,8 @@ TEST(Table, folds_where_it_is_too_wide) {
     EXPECT_LE(widest(table(headers, rows, width)), static_cast<std::size_t>(width)) << width;
   EXPECT_EQ(std::ranges::count(table(headers, rows), '\n'), 3)
       << "a row is a line where no terminal says how wide it is";
-  EXPECT_EQ(table({"a", "b"}, {{"x", ""}, {"", ""}, {"yyy", "z"}}), "a    b\nx\n\nyyy  z\n") << "no line ends in spaces";
+  EXPECT_EQ(table({"a", "b"}, {{"x", ""}, {"", ""}, {"yyy", "z"}}), "a    b\nx\n\nyyy  z\n")
+      << "no line ends in spaces";
   // Many narrow columns: the last ones go below the row.
   EXPECT_EQ(table({"a", "b>", "c>"}, {{"xxxxxxxx", "11111111", "22222222"}}, 20),
             "a                b\nxxxxxxxx  11111111\n    c: 22222222\n");
