@@ -14,7 +14,7 @@
 #   make format       lets clang-format write
 #   make clean        removes build/
 
-.PHONY: quickstart test test-clusters test-measured test-long bench lint format clean packages program release dev
+.PHONY: quickstart test test-clusters test-measured test-long bench lint format clean packages program release released dev
 .NOTPARALLEL:
 
 # Tests whose subject is threads; they run once more under ThreadSanitizer.
@@ -25,16 +25,18 @@ SANITIZED = build/dev=!processes,clusters,measured
 quickstart: program
 	@tools/quickstart
 
-test: dev release
+test: packages
+	@tools/build dev $(if $(findstring processes,$(SANITIZED)),tests_sanitized)
+	@tools/build release tests_released
 	@tools/run-tests '$(SANITIZED)' build/release=processes
 	@tools/run-fuzz
 	@tools/run-tsan $(TSAN_TESTS)
 
-test-clusters: release
+test-clusters: released
 	@if command -v go >/dev/null; then tools/kube build; fi
 	@tools/tier clusters --always
 
-test-measured: release
+test-measured: released
 	@tools/tier measured --always
 
 test-long: release
@@ -60,3 +62,6 @@ program: packages
 
 release dev: packages
 	@tools/build $@
+
+released: packages
+	@tools/build release tests_released

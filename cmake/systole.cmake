@@ -8,6 +8,11 @@
 #
 # makes the target systole_<name> and, where there are tests, <name>_test. One that takes long says how many seconds a
 # sanitised build of it takes, set_tests_properties(store_test PROPERTIES COST 60), and begins early (tools/run-tests).
+#
+#   systole_labels("processes;waits" a_test b_test)
+#
+# says which tests `make test` runs released, or not at all (CONTRIBUTING.md). They are the target tests_released, the
+# others tests_sanitized: no build compiles tests that it does not run.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -90,11 +95,31 @@ function(systole_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} systole_places GTest::gtest GTest::gtest_main)
   systole_precompiled(${name} TESTS)
   add_test(NAME ${name} COMMAND ${name})
+  set_property(GLOBAL APPEND PROPERTY SYSTOLE_TESTS ${name})
 endfunction()
 
 # Tests that load vendors' plugins, whose leaks are not ours. After what else sets their ENVIRONMENT.
 function(systole_loads_plugins)
   foreach(test ${ARGN})
     set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/vendors.supp)
+  endforeach()
+endfunction()
+
+function(systole_labels labels)
+  set_tests_properties(${ARGN} PROPERTIES LABELS "${labels}")
+  set_property(GLOBAL APPEND PROPERTY SYSTOLE_LABELLED ${ARGN})
+endfunction()
+
+# After all tests.
+function(systole_test_targets)
+  get_property(tests GLOBAL PROPERTY SYSTOLE_TESTS)
+  get_property(labelled GLOBAL PROPERTY SYSTOLE_LABELLED)
+  list(REMOVE_ITEM tests ${labelled})
+  add_custom_target(tests_sanitized DEPENDS ${tests})
+  add_custom_target(tests_released DEPENDS systole)
+  foreach(test ${labelled})
+    if(TARGET ${test})  # not a script
+      add_dependencies(tests_released ${test})
+    endif()
   endforeach()
 endfunction()
