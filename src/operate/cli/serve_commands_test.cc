@@ -32,11 +32,6 @@ TEST_F(ServeCommand, weights_in_int8_answer_as_generate_does_in_less_memory) {
 }
 
 TEST_F(ServeCommand, keys_and_values_in_bf16_give_the_same_answer_in_company) {
-  {
-    Server server(*systole_);
-    EXPECT_EQ(text_of(systole_->folder() / "serve.out").find("in bf16"), std::string::npos);
-    EXPECT_TRUE(server.stop().ok()) << server.err();
-  }
   Server server(*systole_, {"--cache-type", "bf16", "--slots", "2"});
   EXPECT_NE(text_of(systole_->folder() / "serve.out").find(" for keys and values in bf16; "), std::string::npos);
   const std::string alone = text_at(json_of(server.complete(R"(, "max_tokens": 40)")));
