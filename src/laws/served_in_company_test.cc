@@ -1,6 +1,7 @@
 // On the cpu backend as models are served, a sequence's logits have the same bits alone and in company, in any pieces and
-// for any number of threads. In f32 the device is exact; with weights in int8 any device does, since sums of integers do
-// not depend on the number of rows. And what the engine's Program plans is what its functions do.
+// for any number of threads. In f32 the device is exact, with keys and values in bf16 too; with weights in int8 any device
+// does, since sums of integers do not depend on the number of rows. And what the engine's Program plans is what its
+// functions do.
 
 #include <gtest/gtest.h>
 
@@ -83,7 +84,21 @@ std::vector<std::vector<float>> in_company(Engine& engine, std::span<const std::
   return seen;
 }
 
-class ServedInCompany : public testing::TestWithParam<DType> {};
+// The types of weights, and of keys and values.
+struct Kept {
+  const char* name;
+  DType parameter, cache;
+};
+
+class ServedInCompany : public testing::TestWithParam<Kept> {
+ protected:
+  static EngineOptions kept() {
+    EngineOptions options;
+    options.parameter = GetParam().parameter;
+    options.cache_type = GetParam().cache;
+    return options;
+  }
+};
 
 TEST_P(ServedInCompany, a_sequence_has_the_same_bits_alone_in_any_company_and_in_any_pieces) {
   const auto model = make_decoder(llama());
@@ -96,10 +111,9 @@ TEST_P(ServedInCompany, a_sequence_has_the_same_bits_alone_in_any_company_and_in
     for (const std::int64_t slots : {1, 3, 6, 20}) {
       for (const int threads : {1, 2}) {
         for (const std::vector<std::int64_t>& buckets : {std::vector<std::int64_t>{}, {5}, {1, 9}}) {
-          EngineOptions options;
+          EngineOptions options = kept();
           options.slots = slots;
           options.buckets = buckets;
-          options.parameter = GetParam();
           const Served served = serve(*model, isa, threads, options);
           const std::vector<std::vector<float>> seen = in_company(*served.engine, prompt);
           if (alone.empty()) alone = seen;
@@ -121,8 +135,7 @@ TEST_P(ServedInCompany, drafts_have_the_bits_of_tokens_that_come_one_by_one) {
   for (const cpu::Isa isa : {cpu::Isa::avx2, cpu::Isa::avx512}) {
     if (!cpu::supports(isa)) continue;
     SCOPED_TRACE(cpu::name_of(isa));
-    EngineOptions options;
-    options.parameter = GetParam();
+    EngineOptions options = kept();
     const Served plain = serve(*model, isa, 1, options);
     plain.engine->prefill(0, prompt).value();
     std::vector<std::vector<float>> expected;
@@ -162,9 +175,8 @@ TEST_P(ServedInCompany, log_likelihoods_have_the_same_bits_in_any_pieces) {
   std::vector<float> alone;
   for (const int threads : {1, 2}) {
     for (const std::vector<std::int64_t>& buckets : {std::vector<std::int64_t>{}, {5}, {1, 9}}) {
-      EngineOptions options;
+      EngineOptions options = kept();
       options.buckets = buckets;
-      options.parameter = GetParam();
       options.score = true;
       options.generates = threads == 1;
       const Served served = serve(*model, cpu::best_isa(), threads, options);
@@ -187,9 +199,8 @@ TEST_P(ServedInCompany, log_likelihoods_have_the_same_bits_in_any_pieces) {
 
 TEST_P(ServedInCompany, PlanIsRun_of_every_function_of_the_engine) {
   const auto model = make_decoder(llama());
-  EngineOptions options;
+  EngineOptions options = kept();
   options.slots = 3;
-  options.parameter = GetParam();
   options.score = true;
   const Served served = serve(*model, cpu::best_isa(), 2, options);
   Engine& engine = *served.engine;
@@ -214,8 +225,10 @@ TEST_P(ServedInCompany, PlanIsRun_of_every_function_of_the_engine) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(In, ServedInCompany, testing::Values(DType::f32, DType::i8),
-                         [](const auto& param) { return std::string(name_of(param.param)); });
+INSTANTIATE_TEST_SUITE_P(In, ServedInCompany,
+                         testing::Values(Kept{"f32", DType::f32, DType::f32}, Kept{"i8", DType::i8, DType::f32},
+                                         Kept{"f32_over_bf16", DType::f32, DType::bf16}),
+                         [](const auto& param) { return std::string(param.param.name); });
 
 }  // namespace
 }  // namespace systole

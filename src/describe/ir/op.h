@@ -104,7 +104,7 @@ struct OpAttr {
 enum class PrecisionRule {
   follow,   // the narrowest of its operands' types (elementwise, data movement)
   compute,  // all in the compute type (contractions, attention)
-  mixed,    // operand 0 in the compute type, the others (scales, biases of norms) unchanged
+  mixed,    // operand 0 in the compute type, the others (scales, biases of norms; a cache) unchanged
   f32,      // unchanged, computed in f32 (losses, optimizers, sums)
 };
 

@@ -31,10 +31,11 @@ struct EngineOptions {
   std::vector<std::int64_t> batches = {};
   // Of a decoder's cache, of kPagePositions positions each; 0: as many as fill all slots. With fewer, slots share them.
   std::int64_t pages = 0;
-  DType parameter = DType::f32;  // dtype of the parameters; i8: of the matrices (describe/passes/int8_weights.h)
-  bool hidden = false;           // computes the last hidden states of whole texts
-  bool score = false;            // computes how likely given tokens are, in pieces of the lengths of `buckets`
-  bool generates = true;         // false: nothing but these two, and without `score` no cache; of a bert always
+  DType parameter = DType::f32;   // dtype of the parameters; i8: of the matrices (describe/passes/int8_weights.h)
+  DType cache_type = DType::f32;  // of keys and values; bf16: of a decoder alone
+  bool hidden = false;            // computes the last hidden states of whole texts
+  bool score = false;             // computes how likely given tokens are, in pieces of the lengths of `buckets`
+  bool generates = true;          // false: nothing but these two, and without `score` no cache; of a bert always
   // With `hidden`: lengths of texts. `cache` is always one. Empty: `buckets` if there are any, else 16, 64, 256, …, and
   // where nothing else is computed 16, 32, 64, ….
   std::vector<std::int64_t> texts = {};
@@ -44,8 +45,8 @@ struct EngineOptions {
 };
 
 // The options with cache, buckets, batches and, of a decoder, pages filled in. Errors: Failure(invalid): no slots, a cache
-// longer than the context, fewer pages than a sequence has; Failure(unsupported): drafts of a model that does not
-// continue its prompt.
+// longer than the context, fewer pages than a sequence has; Failure(unsupported): drafts, or keys and values in bf16, of a
+// model that does not continue its prompt.
 EngineOptions completed(const Model& model, EngineOptions options);
 
 // REQUIRES (all): completed options.

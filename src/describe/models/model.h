@@ -28,9 +28,11 @@ struct BatchShape {
 constexpr const char* kExpertChoices = "moe.choices";
 constexpr const char* kDroppedChoices = "moe.dropped";
 
-// Sizes of a paged cache: pages of the pool, positions of a page, pages in the table of a sequence.
+// A paged cache: pages of the pool, positions of a page, pages in the table of a sequence; the type of keys and values,
+// f32 or bf16, to which they are rounded when they are written.
 struct PagedCache {
   std::int64_t pages = 1, size = 16, entries = 1;
+  DType dtype = DType::f32;
 };
 
 class Model {
@@ -68,11 +70,11 @@ class Model {
   std::int64_t hidden_size() const { return task() == Task::language || task() == Task::masked ? spec_.width() : 0; }
 
   // For language models whose prompt and answer are one sequence: the next tokens of some sequences. The caches
-  // "cache.k" and "cache.v", f32[layer, page, place, kv_heads, head], are pools of pages (describe/ops/ops.h), taken and
-  // updated in place. tokens i32[batch, tokens], table i32[batch, entries], start i32[batch] (the position of the first
-  // token; -1: the entry is idle, with one token), and with several tokens last i32[batch] (the index of the last that is
-  // not padding) → "logits" f32[batch, vocab] after that token. Positions before `start` have been computed by earlier
-  // calls. Errors: Failure(unsupported) from models that do not generate so; Failure(invalid): sizes below 1, or tables
+  // "cache.k" and "cache.v", [layer, page, place, kv_heads, head] of the cache's type, are pools of pages
+  // (describe/ops/ops.h), taken and updated in place. tokens i32[batch, tokens], table i32[batch, entries], start
+  // i32[batch] (the position of the first token; -1: the entry is idle, with one token), and with several tokens last
+  // i32[batch] (the index of the last that is not padding) → "logits" f32[batch, vocab] after that token. Positions before
+  // `start` have been computed by earlier calls. Errors: Failure(unsupported) from models that do not generate so; Failure(invalid): sizes below 1, or tables
   // that hold fewer positions than a step has tokens.
   virtual Graph step(std::int64_t batch, std::int64_t tokens, const PagedCache& cache) const;
 

@@ -85,9 +85,9 @@ Value cache_write(Value cache, Value rows, Value position);
 // page_write(pages, rows[b, t, ...], table i32[b, m], position i32[b]) → the pool with rows at position[b] + t. Rows at
 // positions outside [0, m z), or of pages outside the pool, are dropped. Overwrites the pool in place.
 Value page_write(Value pages, Value rows, Value table, Value position);
-// paged_attention(q[b, t, h, d], k and v[p, z, n, d], table i32[b, m], offset i32[b]) → o[b, t, h, d]: query i sees
-// position j when j ≤ i + offset[b], and with a window > 0 only if i + offset[b] - j < window. Scores are scaled by
-// 1/sqrt(d). Zeros for a query that sees nothing; a page outside the pool has zeros.
+// paged_attention(q[b, t, h, d], k and v[p, z, n, d], table i32[b, m], offset i32[b]) → o[b, t, h, d] of q's type; k and
+// v may have bf16 instead. Query i sees position j when j ≤ i + offset[b], and with a window > 0 only if i + offset[b] - j <
+// window. Scores are scaled by 1/sqrt(d). Zeros for a query that sees nothing; a page outside the pool has zeros.
 Value paged_attention(Value q, Value k, Value v, Value table, Value offset, std::int64_t window = 0);
 
 // --- reduce.cc: reductions that remove `dims`. Sums of bf16 and f16 accumulate in f32. `dtype`: of the result, by

@@ -9,9 +9,9 @@
 // page as zeros: a table without entries for the positions that come later keeps the pages of others out.
 //
 // Constraints: page_write C1 table is i32[b, m] and position i32[b] for rows[b, t, …]. C2 rows have the pool's type but
-// for the first two dims. paged_attention C1 q[b, t, h, d] and k, v[p, z, n, d] have one float type and the same d; k
-// and v are alike, with p and z at least 1. C2 n divides h. C3 table i32[b, m], offset i32[b]. C4 scale > 0. C5 window ≥
-// 1. No two rows of a page_write may have the same place.
+// for the first two dims. paged_attention C1 q[b, t, h, d] and k, v[p, z, n, d] are floats with the same d; k and v
+// are alike, of q's type or in bf16, with p and z at least 1. C2 n divides h. C3 table i32[b, m], offset i32[b]. C4 scale >
+// 0. C5 window ≥ 1. No two rows of a page_write may have the same place.
 //
 // Work of page_write: the rows, read and written. Nothing else is moved where the result overwrites the pool; where it
 // does not, the copy of the pool that comes first does not count. Work of paged_attention: that of attention with an
@@ -104,8 +104,8 @@ std::vector<Type> infer_attention(const OpCall& call) {
     constraint("paged_attention_c1", "paged_attention takes q, k, v, table and offset, got {} operands",
                call.num_operands());
   const Type &q = call.operand(0), &k = call.operand(1), &v = call.operand(2), &table = call.operand(3);
-  if (!is_float(q.dtype) || q.ndim() != 4 || k.ndim() != 4 || !(k == v) || k.dtype != q.dtype ||
-      k.size(3) != q.size(3) || k.size(0) == 0 || k.size(1) == 0) {
+  if (!is_float(q.dtype) || q.ndim() != 4 || k.ndim() != 4 || !(k == v) ||
+      (k.dtype != q.dtype && k.dtype != DType::bf16) || k.size(3) != q.size(3) || k.size(0) == 0 || k.size(1) == 0) {
     constraint("paged_attention_c1", "q {}, k {}, v {}", to_string(q), to_string(k), to_string(v));
   }
   if (k.size(2) == 0 || q.size(2) % k.size(2) != 0)
@@ -204,14 +204,15 @@ std::vector<OpDef> paged_ops() {
   attention.name = "paged_attention";
   attention.summary = "attention over keys and values in pages, named by a table per entry";
   attention.signature =
-      "(q: float[b, t, h, d], k: float[p, z, n, d], v: like k, table: i32[b, m], offset: i32[b]) -> (o: like q)";
+      "(q: float[b, t, h, d], k: q's type or bf16[p, z, n, d], v: like k, table: i32[b, m], offset: i32[b]) -> (o: "
+      "like q)";
   attention.attrs = {{"scale", "double", "of the scores"},
                      {"window", "int", "key j is seen by query i when i + offset - j < window", false}};
   attention.infer = infer_attention;
   attention.work = work_of_attention;
   attention.sharding = [](const OpCall&) { return sharding_rule("bthd,pzhd,pzhd,bm,b->bthd", "", "btpzdm"); };
   attention.reference = reference_attention;
-  attention.precision = PrecisionRule::compute;
+  attention.precision = PrecisionRule::mixed;
   return {write, attention};
 }
 

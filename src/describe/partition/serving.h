@@ -26,7 +26,7 @@ using ServingGraphs = std::vector<std::pair<std::string, Graph>>;
 std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs);
 
 // `parameter`: the storage type of parameters; i8: of int8_weights_of, and the others have f32. All computation, but of
-// products with weights in int8, and the caches are in f32.
+// products with weights in int8, is in f32; caches have their graphs' types.
 // Errors: Failure(invalid); unsupported for a mesh of more than one device; those of int8_weights_of.
 Program serving_program(const std::string& name, const ServingGraphs& graphs, const Mesh& mesh, DType parameter,
                         const Target& target, const WorkspaceOf& workspace_of);

@@ -94,9 +94,16 @@ void add_server_keys(std::vector<Key>& keys) {
            AT(serve.parameter), {{"f32", DType::f32}, {"bf16", DType::bf16}, {"f16", DType::f16}, {"i8", DType::i8}}),
        .doc = "Element type in which the parameters are kept. i8: the matrices alone (`systole serve --weights int8`).",
        .more = "Else `systole serve` keeps a run's as train.precision.parameter has them, and a published "
-               "model's in f32. Computing and the cache are in f32.",
+               "model's in f32. Computing is in f32.",
        .default_yaml = "f32",
        .when = kServed});
+  keys.push_back({.path = "serve.cache",
+                  .codec = choice_codec<DType>(AT(serve.cache), {{"f32", DType::f32}, {"bf16", DType::bf16}}),
+                  .doc = "Element type in which keys and values are kept (`systole serve --cache-type`).",
+                  .more = "bf16: half the memory, and half of what a decode step reads of them; each number is rounded "
+                          "once, when it is written. Of an encoder-decoder f32.",
+                  .default_yaml = "f32",
+                  .when = kServed});
   keys.push_back({.path = "serve.objective.ttft",
                   .codec = optional_seconds_codec(AT(serve.ttft)),
                   .doc = "95 of 100 requests have their first token within this time of their arrival.",

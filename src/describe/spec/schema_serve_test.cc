@@ -48,6 +48,13 @@ TEST(SchemaServe, weights_may_be_in_int8) {
   EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
 }
 
+TEST(SchemaServe, keys_and_values_may_be_in_bf16) {
+  EXPECT_EQ(read(kServed).serve.cache, DType::f32);
+  const Workload w = read(kServed, {"", {"serve.cache=bf16"}});
+  EXPECT_EQ(w.serve.cache, DType::bf16);
+  EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
+}
+
 TEST(SchemaServe, says_where_a_cluster_serves_it) {
   const Workload w = read(
       kServed,

@@ -37,6 +37,7 @@ struct ServeSpec {
   std::int64_t slots = 0, waiting = 0;  // as of `systole serve`
   std::optional<std::int64_t> context;  // tokens of one sequence; unset: the model's
   DType parameter = DType::f32;
+  DType cache = DType::f32;           // of keys and values: f32 or bf16
   std::optional<Seconds> ttft, tpot;  // limits on the 95th percentiles; unset: none
   TrafficSpec traffic;
   // On a cluster.

@@ -1,6 +1,6 @@
 // Ops of a paged cache (describe/ops/paged.cc). Attention gathers the pages of each entry into a row of keys and one of
-// values, of the table's whole length: shapes are static. Products take the operands' type and accumulate in f32 (f64
-// for f64), as in attention.cc.
+// values, of the table's whole length: shapes are static. Products take the queries' type, to which keys and values
+// in another are widened, and accumulate in f32 (f64 for f64), as in attention.cc.
 
 #include <array>
 #include <limits>
@@ -52,7 +52,8 @@ std::vector<Ssa> lower_paged_attention(Builder& b, const NodeCall& call) {
   const Ssa ids = clamped(b, table, p), there = within(b, table, p);
   const auto gathered = [&](const Ssa& pool) {
     const Ssa pages = b.gather_rows(b.reshape(pool, {p, z * n * d}), ids);
-    return b.reshape(b.select(along_rows(b, there, pages.type), pages, fill_like(b, pages, 0)), {batch, s, n, d});
+    const Ssa whole_table = b.select(along_rows(b, there, pages.type), pages, fill_like(b, pages, 0));
+    return b.convert(b.reshape(whole_table, {batch, s, n, d}), q.type.dtype);
   };
   const Ssa keys = gathered(k), values = gathered(call.operands[2]);
   const Ssa grouped = b.reshape(q, {batch, t, n, h / n, d});

@@ -289,6 +289,13 @@ TEST_F(GenerateT5, an_answer_may_repeat_the_prompt_without_a_penalty) {
   for (std::size_t i = 0; i < prompts.size(); ++i) EXPECT_EQ(plain[i].tokens, penalized[i].tokens) << i;
 }
 
+TEST_F(GenerateT5, keys_and_values_in_bf16_are_refused) {
+  const auto refused = Engine::create(*model_, *device_, {.slots = 2, .cache_type = DType::bf16});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::unsupported) << refused.error().message;
+  EXPECT_NE(refused.error().hint.find("leave out --cache-type"), std::string::npos) << refused.error().hint;
+}
+
 TEST_F(GenerateT5, the_caches_are_changed_in_place) {
   const auto engine = make_engine({.slots = 2, .buckets = {4}});
   const Program& program = engine->program();

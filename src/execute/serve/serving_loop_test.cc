@@ -124,6 +124,32 @@ TEST_F(ServingLoopPages, AnswersAreInvariant_under_preemption) {
   EXPECT_EQ(loop.pages_used(), 0);
 }
 
+// With a shared beginning, in company, in pieces and after preemption.
+TEST_F(ServingLoopPages, AnswersAreInvariant_with_keys_and_values_in_bf16) {
+  std::vector<SequenceRequest> requests;
+  std::vector<Answer> expected, answers(3);
+  for (std::uint64_t id = 0; id < 3; ++id) {
+    Tokens prompt = text(16, 1);
+    const Tokens rest = text(6, 10 + id);
+    prompt.insert(prompt.end(), rest.begin(), rest.end());
+    requests.push_back(request(id, prompt));
+    requests.back().stop = {};
+    requests.back().max_tokens = 40;
+    requests.back().logprobs = 3;
+  }
+  const Answer in_f32 = alone(requests[0]);
+  cache_type_ = DType::bf16;
+  for (const SequenceRequest& one : requests) expected.push_back(alone(one));
+  EXPECT_FALSE(in_f32 == expected[0]) << "nothing is rounded";
+  const auto own = sharp_engine(*model_, *device_, {.slots = 3, .pages = 7, .cache_type = DType::bf16});
+  ServingLoop loop(*own, {.waiting = 3, .prefill = 5});
+  for (std::size_t i = 0; i < 3; ++i) loop.add(requests[i], into(answers[i])).value();
+  while (loop.step().value()) {}
+  EXPECT_EQ(answers, expected);
+  EXPECT_GT(loop.counts().preemptions, 0);
+  EXPECT_GT(loop.counts().cached, 0);
+}
+
 TEST_F(ServingLoopTest, a_receiver_that_wants_no_more_ends_its_own_sequence_alone) {
   const auto own = engine(2);
   ServingLoop loop(*own, {});

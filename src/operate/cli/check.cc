@@ -86,7 +86,8 @@ ExitCode check_serving(const WorkloadArguments& arguments, const LoadedWorkload&
   const EngineOptions engine = completed(*model, {.slots = workload.serve.slots,
                                                   .cache = workload.serve.context.value_or(0),
                                                   .buckets = {},
-                                                  .parameter = workload.serve.parameter});
+                                                  .parameter = workload.serve.parameter,
+                                                  .cache_type = workload.serve.cache});
   verify(engine_program(*model, engine, device->target(),
                         [&](const Graph& graph, const GraphNode& node) { return device->workspace(graph, node); }));
   trace_of(workload).value();

@@ -66,6 +66,28 @@ TEST_F(PlanServe, weights_in_int8_are_served_with_that_option) {
   EXPECT_NE(seen.err.find("--waiting 64 --weights int8"), std::string::npos) << seen.err;
 }
 
+TEST_F(PlanServe, keys_and_values_in_bf16_are_planned_and_served) {
+  const Captured seen = shell("plan chat.yaml --json --set serve.cache=bf16");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  const Node document = parse_json(seen.out, "stdout").value();
+  const Node& row = document.find("serving")->find("rows")->items()[0];
+  EXPECT_EQ(row.find("memory_bytes")->find("cache")->as_int().value(), 2 * 2 * 2 * 64 * 16 * 2);
+  EXPECT_NE(shell("plan chat.yaml --set serve.cache=bf16").err.find("--waiting 64 --cache-type bf16"),
+            std::string::npos);
+  expect_refused("plan chat.yaml --set serve.cache=f16", 2, "serve.cache", "bf16");
+}
+
+// What the example is for: 8B parameters on 16 GiB.
+TEST_F(PlanServe, an_8b_in_int8_fits_on_v5e_with_keys_and_values_in_bf16_alone) {
+  const std::string words =
+      "plan " SYSTOLE_SOURCE_DIR
+      "/examples/serve-8b.yaml --set serve.parameter=i8 --set serve.traffic.requests=100 --on v5e:1";
+  const Captured seen = shell(words);
+  EXPECT_EQ(seen.exit.code, 0) << seen.out << seen.err;
+  EXPECT_NE(seen.out.find(" in bf16 ("), std::string::npos) << seen.out;
+  expect_refused(words + " --set serve.cache=f32", 1, "does not fit", "--set serve.cache=bf16");
+}
+
 TEST_F(PlanServe, compares_what_is_offered) {
   const Captured seen = shell("plan chat.yaml --on v5e:1,l4:1,this");
   ASSERT_EQ(seen.exit.code, 0) << seen.err;

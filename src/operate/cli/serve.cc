@@ -26,7 +26,7 @@ constexpr std::int64_t kMostCacheTokens = std::int64_t{1} << 31;  // their pages
 
 struct ServeCommand {
   std::string run, name, backend = "cpu", listen = "127.0.0.1", token_file, certificate, key, chat_template, pooling;
-  std::string speculate, follow;
+  std::string speculate, follow, cache_type = "f32";
   bool unnormalized = false;
   int port = 8000;
   std::int64_t slots = 4, context = 0, cache_tokens = 0, waiting = 64, prefill_tokens = 0;
@@ -165,6 +165,7 @@ EngineOptions engine_options(const ServeCommand& options, const ServedModel& ser
   check_cache(options, served, wanted.cache);
   wanted.pages = (options.cache_tokens + kPagePositions - 1) / kPagePositions;
   wanted.parameter = options.weights.of(served).parameter();
+  wanted.cache_type = options.cache_type == "bf16" ? DType::bf16 : DType::f32;
   wanted.hidden = makes_vectors;
   wanted.drafts = drafts;
   return wanted;
@@ -193,8 +194,9 @@ struct Serving {
 void report_ready(const ServeCommand& options, const Serving& serving, const std::string& url, Context& context) {
   const ServedApi& api = serving.api;
   const Bytes cache = serving.memory[Residence::cache];
-  const std::string texts = fmt::format("{} of {} at once, {} for keys and values", counted(options.slots, "sequence"),
-                                        counted(api.context, "token"), to_string(cache));
+  const std::string texts =
+      fmt::format("{} of {} at once, {} for keys and values{}", counted(options.slots, "sequence"),
+                  counted(api.context, "token"), to_string(cache), options.cache_type == "bf16" ? " in bf16" : "");
   const std::string made =
       !api.vectors ? ""
                    : fmt::format("vectors of {} numbers ({}{})", api.vectors->size, name_of(serving.pooling->pooling),
@@ -212,6 +214,7 @@ void report_ready(const ServeCommand& options, const Serving& serving, const std
                               {"slots", options.slots},
                               {"context", api.context},
                               {"cache_bytes", cache.count()},
+                              {"cache_type", options.cache_type},
                               {"weights", options.weights.of(serving.model).kind},
                               {"weights_bytes", serving.memory[Residence::parameter].count()}}));
 }
@@ -282,6 +285,11 @@ void add_serve(Subcommand app, Context& context) {
       .add_option("--cache-tokens", options->cache_tokens,
                   "tokens of all sequences together whose keys and values have memory; 0: for --slots of --context")
       .check(at_least(0))
+      .capture_default_str();
+  command
+      .add_option("--cache-type", options->cache_type,
+                  "f32 or bf16: how keys and values are kept; bf16 takes half the memory, and rounds them")
+      .check(one_of({"f32", "bf16"}))
       .capture_default_str();
   add_weights_option(command, options->weights);
   add_speculate_option(command, options->speculate);

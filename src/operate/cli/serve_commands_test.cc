@@ -31,6 +31,25 @@ TEST_F(ServeCommand, weights_in_int8_answer_as_generate_does_in_less_memory) {
   EXPECT_NE(wrong.err.find("--weights"), std::string::npos) << wrong.err;
 }
 
+TEST_F(ServeCommand, keys_and_values_in_bf16_give_the_same_answer_in_company) {
+  Server server(*systole_, {"--cache-type", "bf16", "--slots", "2"});
+  EXPECT_NE(text_of(systole_->folder() / "serve.out").find(" for keys and values in bf16; "), std::string::npos);
+  const std::string alone = text_at(json_of(server.complete(R"(, "max_tokens": 40)")));
+  std::string other;
+  std::thread beside([&, complete = server.another_client()] {
+    other = text_at(json_of(complete(R"({"model": "tiny-1", "prompt": "word", "temperature": 0, "max_tokens": 40})")));
+  });
+  const std::string own = text_at(json_of(server.complete(R"(, "max_tokens": 40)")));
+  beside.join();
+  EXPECT_EQ(own, alone);
+  EXPECT_EQ(other, alone);
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+
+  const Captured wrong = systole_->run({"serve", "tiny-1", "--cache-type", "f16"});
+  EXPECT_EQ(wrong.exit.code, 2);
+  EXPECT_NE(wrong.err.find("--cache-type"), std::string::npos) << wrong.err;
+}
+
 // One answer is drawn as the model says; the other is forced to repeat itself, so that every draft is right.
 TEST_F(ServeCommand, speculation_changes_no_answer_and_is_counted) {
   const char* const asked[] = {R"(, "max_tokens": 40)", R"(, "max_tokens": 40, "logit_bias": {"280": 100})"};

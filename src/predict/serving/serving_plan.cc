@@ -98,7 +98,8 @@ Result<ServingPlanner> ServingPlanner::create(const Workload& workload, std::vec
     plan.parameters = num_parameters(*planner.model_);
     plan.options = completed(*planner.model_, {.slots = workload.serve.slots,
                                                .cache = workload.serve.context.value_or(0),
-                                               .parameter = workload.serve.parameter});
+                                               .parameter = workload.serve.parameter,
+                                               .cache_type = workload.serve.cache});
   } catch (const Failure& failure) { return failure.error(); }
   return planner;
 }
@@ -180,6 +181,10 @@ std::string rate_text(double rate) {
 Error refusal_of(const ServingPlan& plan) {
   const ServingRow& nearest = plan.rows.front();
   Error refused = error(ErrorKind::does_not_fit, "{} carries none of this traffic: {}", nearest.name, nearest.lost);
+  const ServingMemory& memory = nearest.memory;
+  if (!memory.fits() && plan.workload.model.task() == Task::language && plan.options.cache_type == DType::f32 &&
+      memory.total() - memory.cache * 0.5 <= memory.limit)
+    return std::move(refused).hinted("--set serve.cache=bf16, in which keys and values take half");
   if (!nearest.memory.fits() && nearest.memory.cache > nearest.memory.limit * 0.1)
     return std::move(refused).hinted(fmt::format("--set serve.slots={}, or a shorter serve.context",
                                                  std::max<std::int64_t>(1, plan.options.slots / 2)));

@@ -92,6 +92,22 @@ TEST(ServingPlan, weights_in_int8_take_less_memory_and_time) {
   EXPECT_GT(narrow.capacity->load, wide.capacity->load);
 }
 
+TEST(ServingPlan, keys_and_values_in_bf16_are_the_way_out_where_they_alone_do_not_fit) {
+  // In f32 32 GiB of keys and values, in bf16 16 of the 24 GB.
+  const std::vector<std::string> sets = {"model.context=262144", "serve.context=262144", "serve.slots=8",
+                                         "serve.traffic.rate=1", "serve.traffic.requests=100"};
+  const ServingPlan wide = planned({"l4:1"}, sets);
+  ASSERT_FALSE(wide.rows.front().memory.fits());
+  EXPECT_NE(refusal_of(wide).hint.find("--set serve.cache=bf16"), std::string::npos) << refusal_of(wide).hint;
+  std::vector<std::string> halved = sets;
+  halved.push_back("serve.cache=bf16");
+  const ServingPlan narrow = planned({"l4:1"}, halved);
+  EXPECT_TRUE(narrow.rows.front().memory.fits()) << narrow.rows.front().lost;
+  EXPECT_EQ(narrow.rows.front().memory.cache * 2, wide.rows.front().memory.cache);
+  const std::string text = serving_plan_text(narrow, 120, [](std::string_view words) { return std::string(words); });
+  EXPECT_NE(text.find(" keys and values in bf16 ("), std::string::npos) << text;
+}
+
 TEST(ServingPlan, an_unknown_price_stays_unknown_behind_those_that_are_known) {
   const ServingPlan plan = planned({"h100:1,v5e:1"});  // one H100 alone is not had on demand
   const ServingRow& last = plan.rows.back();

@@ -76,8 +76,9 @@ class RowText {
     line(m.fits() ? "fits" : "memory",
          fmt::format("{}{} of {}", m.fits() ? "" : "does not fit: ", to_string(m.total()), to_string(m.limit)));
     line("",
-         fmt::format("{} parameters in {}, {} keys and values ({} a slot), {} activations, {} outside",
+         fmt::format("{} parameters in {}, {} keys and values{} ({} a slot), {} activations, {} outside",
                      to_string(m.parameters), name_of(plan_.options.parameter), to_string(m.cache),
+                     plan_.options.cache_type == DType::f32 ? "" : " in bf16",
                      to_string(Bytes(m.cache.count() / plan_.options.slots)), to_string(m.rest), to_string(m.outside)));
   }
 

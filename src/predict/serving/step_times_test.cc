@@ -28,9 +28,11 @@ struct Served {
   EngineOptions options;
   Program program;
 };
-Served served(std::int64_t slots, DType parameter = DType::f32, std::int64_t cache = kContext) {
+Served served(std::int64_t slots, DType parameter = DType::f32, std::int64_t cache = kContext,
+              DType cache_type = DType::f32) {
   const auto model = small_model();
-  const EngineOptions options = completed(*model, {.slots = slots, .cache = cache, .parameter = parameter});
+  const EngineOptions options =
+      completed(*model, {.slots = slots, .cache = cache, .parameter = parameter, .cache_type = cache_type});
   return {options, engine_program(*model, options, target_of_accelerators(), no_workspace)};
 }
 
@@ -95,6 +97,14 @@ TEST(StepTimes, a_longer_cache_takes_as_much_longer_as_its_bytes) {
   EXPECT_NEAR(on_chip(served(8)).decode.back().second.count() -
                   on_chip(served(8, DType::f32, 128)).decode.back().second.count(),
               more, 0.01 * more);
+}
+
+TEST(StepTimes, keys_and_values_in_bf16_take_half_the_memory_and_time) {
+  const Served narrow = served(8, DType::f32, kContext, DType::bf16);
+  EXPECT_EQ(serving_memory(narrow.program, Bytes(), Bytes()).cache * 2, cache_bytes(8, kContext));
+  const double less = cache_bytes(8, kContext).count() / 2e9;
+  EXPECT_NEAR(on_chip(served(8)).decode.back().second.count() - on_chip(narrow).decode.back().second.count(), less,
+              0.03 * less);
 }
 
 TEST(StepTimes, a_longer_bucket_takes_longer) {

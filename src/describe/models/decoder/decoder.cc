@@ -184,7 +184,7 @@ Decoder::StepInputs Decoder::step_inputs(Graph& graph, std::int64_t batch, std::
 }
 
 Value Decoder::cached_trunk(Graph& graph, const Parameters& w, const StepInputs& in, const PagedCache& cache) const {
-  const Type pool(DType::f32, {config_.layers, cache.pages, cache.size, config_.kv_heads, config_.head},
+  const Type pool(cache.dtype, {config_.layers, cache.pages, cache.size, config_.kv_heads, config_.head},
                   {"layer", "page", "place", "kv_heads", "head"});
   const Value all_k = graph.input("cache.k", pool), all_v = graph.input("cache.v", pool);
   const int rows[] = {0};
@@ -198,8 +198,8 @@ Value Decoder::cached_trunk(Graph& graph, const Parameters& w, const StepInputs&
   const std::optional<Value> at = share_positions(layers, positions);
   std::optional<Value> new_k, new_v;
   const auto attend = [&](Value q, Value k, Value v) {
-    new_k = page_write(old_k, k, pages, first);
-    new_v = page_write(old_v, v, pages, first);
+    new_k = page_write(old_k, cast(k, cache.dtype), pages, first);
+    new_v = page_write(old_v, cast(v, cache.dtype), pages, first);
     return paged_attention(q, *new_k, *new_v, pages, first, config_.window);
   };
   layers.body().output("x", block(x, {place(at), attend}, {.serving = true}).x);

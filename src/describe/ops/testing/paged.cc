@@ -63,6 +63,21 @@ void attentions(OpCases& cases, DType f) {
        .attrs = scaled(),
        .note = "pages outside",
        .reduction = 6});
+  const auto narrow = [&](std::int64_t t, std::int64_t d, std::int64_t z, std::vector<double> offset,
+                          std::int64_t window) {
+    const auto b = static_cast<std::int64_t>(offset.size());
+    const CaseOperand pool = real(Type(DType::bf16, {9, z, 2, d}));
+    cases.good.push_back({.op = "paged_attention",
+                          .operands = {real(Type(f, {b, t, 6, d})), pool, pool, whole(Type(DType::i32, {b, 4}), -1, 9),
+                                       given(Type(DType::i32, {b}), std::move(offset))},
+                          .attrs = scaled(window),
+                          .note = "keys and values in bf16",
+                          .reduction = 4 * z});
+  };
+  narrow(1, 32, 70, {279, 127, 200}, 0);
+  narrow(3, 5, 7, {12, 0, 23}, 0);
+  narrow(2, 16, 70, {200, 30, 255}, 140);
+  narrow(24, 18, 60, {64, 150}, 0);
   const Type q(f, {3, 5, 8, 6}), k(f, {9, 7, 4, 6}), table(DType::i32, {3, 4}), offset(DType::i32, {3});
   const auto bad = [&](const char* label, std::vector<Type> operands, const Attrs& attrs) {
     cases.bad.push_back({label, "paged_attention", std::move(operands), attrs});
@@ -70,6 +85,8 @@ void attentions(OpCases& cases, DType f) {
   bad("paged_attention_c1", {q, k, k, table}, scaled());
   bad("paged_attention_c1", {q, k, Type(f, {9, 7, 4, 5}), table, offset}, scaled());
   bad("paged_attention_c1", {q, Type(f, {0, 7, 4, 6}), Type(f, {0, 7, 4, 6}), table, offset}, scaled());
+  const Type other = k.with(f == DType::f32 ? DType::f64 : DType::f32);
+  bad("paged_attention_c1", {q, other, other, table, offset}, scaled());
   bad("paged_attention_c2", {q, Type(f, {9, 7, 3, 6}), Type(f, {9, 7, 3, 6}), table, offset}, scaled());
   bad("paged_attention_c3", {q, k, k, Type(DType::i32, {5, 4}), offset}, scaled());
   bad("paged_attention_c3", {q, k, k, table, Type(DType::i32, {5})}, scaled());

@@ -102,9 +102,9 @@ std::int64_t paged_attention_scratch(const NodeInfo& info, Shared& shared) {
 }
 BoundKernel bind_paged_attention(const NodeInfo& info, const Places& places, Shared& shared) {
   return call(shared.kernels.paged_attention,
-              PagedAttentionArgs{paged_shape_of(info), elem(info.operand(0)), places.operand(0), places.operand(1),
-                                 places.operand(2), places.operand<std::int32_t>(3), places.operand<std::int32_t>(4),
-                                 places.result(0), places.workspace, shared.threads});
+              PagedAttentionArgs{paged_shape_of(info), elem(info.operand(0)), elem(info.operand(1)), places.operand(0),
+                                 places.operand(1), places.operand(2), places.operand<std::int32_t>(3),
+                                 places.operand<std::int32_t>(4), places.result(0), places.workspace, shared.threads});
 }
 
 std::int64_t rows_of(const Type& x) { return num_elements(Shape(x.shape.begin(), x.shape.end() - 1)); }

@@ -25,7 +25,9 @@ struct Answer {
 
 class ServingLoopTest : public testing::Test {
  protected:
-  std::unique_ptr<Engine> engine(std::int64_t slots) { return sharp_engine(*model_, *device_, {.slots = slots}); }
+  std::unique_ptr<Engine> engine(std::int64_t slots) {
+    return sharp_engine(*model_, *device_, {.slots = slots, .cache_type = cache_type_});
+  }
   static SequenceReceiver into(Answer& answer) {
     return {[&](std::int32_t token) {
               answer.tokens.push_back(token);
@@ -59,6 +61,7 @@ class ServingLoopTest : public testing::Test {
 
   std::unique_ptr<const Model> model_ = make_decoder(tiny_decoder());
   std::unique_ptr<Device> device_ = make_reference_device();
+  DType cache_type_ = DType::f32;
 };
 
 // The context is long enough for several pages.

@@ -113,6 +113,7 @@ Node command_of(const KubernetesJob& k) {
   option("--context", std::to_string(serve.context.value_or(k.workload().model.context())));
   option("--waiting", std::to_string(serve.waiting));
   if (serve.parameter == DType::i8) option("--weights", "int8");
+  if (serve.cache != DType::f32) option("--cache-type", name_of(serve.cache));
   option("--grace", std::to_string(seconds(k.job.notice - kUntilUnlisted)));
   if (k.job.devices_per_pod() > 0) option("--device", k.job.tpu() ? "tpu" : "gpu");
   Node command;

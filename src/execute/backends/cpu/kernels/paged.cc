@@ -260,7 +260,8 @@ void for_each_block(const Part& part, i64 run, const Fn& fn) {
   for (i64 j0 = part.begin_of(run); j0 < end; j0 += kKeyBlock) fn(j0, lesser(end, j0 + kKeyBlock));
 }
 
-template <typename T>
+// T: of queries and results; K: of keys and values.
+template <typename T, typename K>
 void attend_many(const PagedAttentionArgs& args) {
   const PagedShape& z = args.shape;
   const i64 each = paged_queries(z), chunks = ceil_div(z.t, each), heads = z.b * z.n;
@@ -271,7 +272,7 @@ void attend_many(const PagedAttentionArgs& args) {
     part.clear(part.all);
     for (i64 run = part.first_run(); run < part.end_run(); ++run) {
       part.clear(part.of_run);
-      for_each_block(part, run, [&](i64 j0, i64 j1) { part.template attend<T>(j0, j1, part.of_run); });
+      for_each_block(part, run, [&](i64 j0, i64 j1) { part.template attend<K>(j0, j1, part.of_run); });
       part.merge(part.of_run);
     }
     part.template finish<T>();
@@ -306,18 +307,18 @@ struct Units {
     const PagedShape& z = args.shape;
     return part.sums_at(sums + ((part.b * z.n + part.kv) * paged_runs(z) + run) * paged_sums(z));
   }
-  template <typename T>
+  template <typename T, typename K>
   void compute(Part& part, i64 run, i64 kv0, i64 kv1) const;
 };
 
 // The units of kv heads [kv0, kv1), block by block: heads are neighbours in memory. The last unit of a head merges all.
-template <typename T>
+template <typename T, typename K>
 void Units::compute(Part& part, i64 run, i64 kv0, i64 kv1) const {
   for (part.kv = kv0; part.kv < kv1; ++part.kv) part.clear(sums_of(part, run));
   for_each_block(part, run, [&](i64 j0, i64 j1) {
     for (part.kv = kv0; part.kv < kv1; ++part.kv) {
       part.template widen_queries<T>();
-      part.template attend<T>(j0, j1, sums_of(part, run));
+      part.template attend<K>(j0, j1, sums_of(part, run));
     }
   });
   const i64 first = part.first_run(), end = part.end_run();
@@ -331,7 +332,7 @@ void Units::compute(Part& part, i64 run, i64 kv0, i64 kv1) const {
 
 // Each thread takes the units whose middles lie in its share of all keys: the shares follow the number of threads, the
 // bits do not.
-template <typename T>
+template <typename T, typename K>
 void attend_few(const PagedAttentionArgs& args) {
   const PagedShape& z = args.shape;
   const Units units(args);
@@ -349,10 +350,19 @@ void attend_few(const PagedAttentionArgs& args) {
           kv0 += of < share;
           kv1 += of <= share;
         }
-        if (kv0 < kv1) units.compute<T>(part, run, kv0, kv1);
+        if (kv0 < kv1) units.compute<T, K>(part, run, kv0, kv1);
       }
     }
   });
+}
+
+template <typename T, typename K>
+void attend_all(const PagedAttentionArgs& args) {
+  if (paged_few_rows(args.shape)) {
+    attend_few<T, K>(args);
+  } else {
+    attend_many<T, K>(args);
+  }
 }
 
 }  // namespace
@@ -360,14 +370,15 @@ void attend_few(const PagedAttentionArgs& args) {
 KernelReport paged_attention(const PagedAttentionArgs& args) {
   const PagedShape& z = args.shape;
   const i64 queries = z.b * z.h * z.t, most = z.entries * z.size, elem = size_of(args.elem);
-  const i64 bytes_read = (queries + 2 * z.b * most * z.n) * z.d * elem + z.b * (z.entries + 1) * 4;
+  const i64 bytes_read =
+      (queries * elem + 2 * z.b * most * z.n * size_of(args.cache)) * z.d + z.b * (z.entries + 1) * 4;
   if (queries == 0) return {0, 0, 0, 0, bytes_read, 0};
   visit_float(args.elem, [&](auto* type) {
     using T = typename Pointee<decltype(type)>::type;
-    if (paged_few_rows(z)) {
-      attend_few<T>(args);
+    if (args.cache == args.elem) {
+      attend_all<T, T>(args);
     } else {
-      attend_many<T>(args);
+      attend_all<T, Bf16>(args);
     }
   });
   i64 pairs = 0;

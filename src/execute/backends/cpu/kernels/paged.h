@@ -1,5 +1,6 @@
 #pragma once
-// Attention over a cache of keys and values in pages (describe/ops/paged.cc). Computes in f32. A query's result has the
+// Attention over a cache of keys and values in pages (describe/ops/paged.cc). Computes in f32, to which keys and values
+// are widened a block at a time. A query's result has the
 // same bits whatever else is in the call: the number of queries and of entries, the query's place among them, and the
 // pages that hold its keys.
 
@@ -16,7 +17,7 @@ struct PagedShape {
 
 struct PagedAttentionArgs {
   PagedShape shape;
-  Elem elem;              // of q, k, v, o
+  Elem elem, cache;       // of q and o; of k and v: the same, or bf16
   const void *q, *k, *v;  // [b, t, h, d], [pages, size, n, d]
   const std::int32_t *table, *offset;
   void* o;          // [b, t, h, d]
