@@ -18,4 +18,13 @@ void draft_next(std::span<const std::int32_t> tokens, std::int64_t most, std::ve
   }
 }
 
+Status NgramDrafts::draft(std::span<DraftedSequence> sequences, std::int64_t room) {
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    DraftedSequence& sequence = sequences[i];
+    draft_next(sequence.tokens, std::min(sequence.most, share_of(room, sequences.size() - i)), sequence.drafts);
+    room -= std::ssize(sequence.drafts);
+  }
+  return {};
+}
+
 }  // namespace systole

@@ -9,13 +9,16 @@
 // The last of several places counts. Where the tokens after it end, the drafts go on with themselves: a sequence that goes
 // in circles is drafted in circles.
 
-#include <cstdint>
-#include <span>
-#include <vector>
+#include "execute/serve/draft_source.h"
 
 namespace systole {
 
 // Replaces `drafts` by `most` tokens; by none if nothing is found or `most` is below 1. O(tokens).
 void draft_next(std::span<const std::int32_t> tokens, std::int64_t most, std::vector<std::int32_t>& drafts);
+
+class NgramDrafts : public DraftSource {
+ public:
+  Status draft(std::span<DraftedSequence> sequences, std::int64_t room) override;
+};
 
 }  // namespace systole

@@ -38,5 +38,14 @@ TEST(Drafts, are_none_where_nothing_was_there_before) {
   for (const Tokens& tokens : {Tokens{}, {1}, {1, 1}, {1, 2, 3, 4}, {1, 2, 1}}) EXPECT_EQ(drafted(tokens, 4), Tokens{});
 }
 
+TEST(Drafts, sequences_share_the_room_and_pass_on_what_they_do_not_need) {
+  const Tokens circle{7, 7, 7}, fresh{1, 2, 3};
+  std::vector<DraftedSequence> sequences{{0, circle, 9}, {1, fresh, 9}, {2, circle, 1}, {3, circle, 9}};
+  NgramDrafts().draft(sequences, 8).value();
+  std::vector<std::size_t> sizes;
+  for (const DraftedSequence& sequence : sequences) sizes.push_back(sequence.drafts.size());
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{2, 0, 1, 5}));
+}
+
 }  // namespace
 }  // namespace systole

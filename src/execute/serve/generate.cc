@@ -10,7 +10,7 @@ Result<std::vector<Generated>> generate(Engine& engine, std::span<const std::vec
   std::vector<Generated> results(prompts.size());
   if (options.max_tokens == 0) return results;
   bool goes_on = true;
-  ServingLoop loop(engine, {.waiting = static_cast<std::int64_t>(prompts.size())});
+  ServingLoop loop(engine, {.waiting = static_cast<std::int64_t>(prompts.size()), .drafts = options.drafts});
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     results[i].end = SequenceEnd::asked;
     Status added = loop.add({.id = i,

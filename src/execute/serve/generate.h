@@ -15,6 +15,7 @@ struct GenerateOptions {
   std::int64_t max_tokens = 256;   // new tokens per sequence
   std::int64_t min_tokens = 0;     // no token of `stop` is drawn before a sequence has this many
   std::vector<std::int32_t> stop;  // tokens that end a sequence; not part of the result
+  DraftSource* drafts = nullptr;   // as ServingLoopOptions
 };
 
 struct Generated {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "execute/serve/drafts.h"
 #include "ground/store/sha256.h"
 
 namespace systole {
@@ -31,7 +30,7 @@ ServingLimits limits_of(const Engine& engine, const ServingLoopOptions& options)
 }  // namespace
 
 ServingLoop::ServingLoop(Engine& engine, const ServingLoopOptions& options)
-    : engine_(engine), scheduler_(limits_of(engine, options)) {}
+    : engine_(engine), scheduler_(limits_of(engine, options)), source_(options.drafts) {}
 
 // What would fail in the middle of a step, and so for all sequences.
 Status ServingLoop::check_options(const SequenceRequest& request) const {
@@ -178,24 +177,30 @@ Status ServingLoop::compute(const ServingStep::Piece& piece) {
                                                    static_cast<std::size_t>(piece.end - piece.begin)));
 }
 
-// The tokens of the step's decode: the last of each sequence, and after it drafts of what comes next. Sequences share the
-// room for these equally; what one does not need, those after it may have.
-void ServingLoop::fill_next(ServingStep& step) {
+// The tokens of the step's decode: the last of each sequence, and after it drafts of what comes next.
+Status ServingLoop::fill_next(ServingStep& step) {
   next_.clear();
+  drafted_.clear();
+  if (step.room > 0) {
+    for (const ServingStep::Sequence& placed : step.decode) {
+      const Sequence& sequence = sequences_.at(placed.id);
+      // A draft of the last token would be of no use: it needs no logits after it.
+      const std::int64_t most =
+          std::min(sequence.request.max_tokens - sequence.tokens - 1, engine_.cache() - std::ssize(sequence.all));
+      drafted_.push_back({placed.slot, sequence.all, most});
+    }
+    TRY((source_ != nullptr ? *source_ : ngram_).draft(drafted_, step.room));
+  }
   for (std::size_t i = 0; i < step.decode.size(); ++i) {
     const ServingStep::Sequence& placed = step.decode[i];
-    const Sequence& sequence = sequences_.at(placed.id);
-    next_.push_back({placed.slot, sequence.last});
-    if (step.room == 0) continue;
-    const auto sharing = static_cast<std::int64_t>(step.decode.size() - i);
-    // A draft of the last token would be of no use: it needs no logits after it.
-    const std::int64_t most =
-        std::min((step.room + sharing - 1) / sharing, sequence.request.max_tokens - sequence.tokens - 1);
-    draft_next(sequence.all, most, drafts_);
-    scheduler_.draft(step, i, std::ssize(drafts_));
+    next_.push_back({placed.slot, sequences_.at(placed.id).last});
+    if (drafted_.empty()) continue;
+    const std::vector<std::int32_t>& drafts = drafted_[i].drafts;
+    scheduler_.draft(step, i, std::ssize(drafts));
     for (std::int64_t k = 0; k < placed.drafts; ++k)
-      next_.push_back({placed.slot, drafts_[static_cast<std::size_t>(k)]});
+      next_.push_back({placed.slot, drafts[static_cast<std::size_t>(k)]});
   }
+  return {};
 }
 
 // The tokens of a sequence after a decode in which next_[row] is its last token: one, and one more for each draft that was
@@ -221,7 +226,7 @@ Status ServingLoop::take_tokens(const ServingStep::Sequence& placed, std::size_t
 Result<bool> ServingLoop::step() {
   ServingStep step = scheduler_.next();
   if (step.empty()) return false;
-  fill_next(step);
+  TRY(fill_next(step));
   for (const ServingStep::Table& table : step.tables) engine_.set_table(table.slot, table.pages);
   for (const ServingStep::Piece& piece : step.prefill) {
     TRY(compute(piece));

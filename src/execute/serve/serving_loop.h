@@ -2,10 +2,10 @@
 // Runs an Engine by a ServingScheduler: requests are added, step() prefills and decodes one batch and hands out each new
 // token. A sequence's tokens depend on its request alone, not on its slot or on what else is in the batch (engine.h).
 //
-// An engine with drafts computes guesses of a sequence's next tokens (drafts.h) together with its last. Each token is still
-// drawn from the logits after the one before, by the same random bits; it goes on for as long as what is drawn is what
-// was guessed. So an answer is the same as without drafts where logits have the same bits in any company, at every
-// temperature and with all that a request asks for.
+// An engine with drafts computes guesses of a sequence's next tokens (draft_source.h) together with its last. Each token
+// is still drawn from the logits after the one before, by the same random bits; it goes on for as long as what is drawn
+// is what was guessed. So an answer is the same as without drafts where logits have the same bits in any company, at
+// every temperature and with all that a request asks for.
 //
 //   ServingLoop loop(*engine, {.waiting = 64});
 //   TRY(loop.add({.id = 1, .prompt = tokens, .max_tokens = 100, .stop = {eos}},
@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "describe/serving/scheduler.h"
+#include "execute/serve/drafts.h"
 #include "execute/serve/engine.h"
 #include "execute/serve/grammar/token_masks.h"
 #include "execute/serve/logprobs.h"
@@ -68,6 +69,8 @@ struct ServingLoopOptions {
   std::int64_t waiting = 0;         // as ServingLimits
   std::int64_t prefill = 0;         // tokens of prompts per step; 0: as many as the engine computes at once
   std::int64_t prefill_beside = 0;  // as ServingLimits
+  // Makes the drafts of an engine that has some; null: NgramDrafts. It must outlive the loop, which alone uses it.
+  DraftSource* drafts = nullptr;
 };
 
 class ServingLoop {
@@ -119,7 +122,7 @@ class ServingLoop {
   };
   Status check_options(const SequenceRequest& request) const;
   Status compute(const ServingStep::Piece& piece);
-  void fill_next(ServingStep& step);
+  Status fill_next(ServingStep& step);
   Status take_tokens(const ServingStep::Sequence& placed, std::size_t row);
   Status take_token(std::uint64_t id, std::int64_t slot, std::span<const float> logits);
   bool fill_mask(const Sequence& sequence);
@@ -128,9 +131,11 @@ class ServingLoop {
   Engine& engine_;
   ServingScheduler scheduler_;
   std::map<std::uint64_t, Sequence> sequences_;
-  std::vector<Engine::Next> next_;    // of the step
-  std::vector<std::int32_t> drafts_;  // of a sequence
-  std::vector<std::uint64_t> mask_;   // of the token, if its sequence has a grammar
+  std::vector<Engine::Next> next_;  // of the step
+  DraftSource* source_;             // null: ngram_
+  NgramDrafts ngram_;
+  std::vector<DraftedSequence> drafted_;  // those that decode in the step, if it has room for drafts
+  std::vector<std::uint64_t> mask_;       // of the token, if its sequence has a grammar
   Counts counts_;
 };
 

@@ -17,9 +17,9 @@ Error told(Error failure) {
 }  // namespace
 
 ServingThread::ServingThread(std::unique_ptr<Engine> engine, std::int64_t waiting, std::optional<std::int64_t> step,
-                             std::int64_t prefill_beside)
+                             std::int64_t prefill_beside, DraftSource* drafts)
     : engine_(std::move(engine)),
-      loop_(*engine_, {.waiting = waiting, .prefill_beside = prefill_beside}),
+      loop_(*engine_, {.waiting = waiting, .prefill_beside = prefill_beside, .drafts = drafts}),
       vectors_(*engine_),
       most_(engine_->slots() + waiting),
       counts_{.step = step},

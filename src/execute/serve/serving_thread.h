@@ -60,9 +60,10 @@ struct WeightsReload {
 
 class ServingThread {
  public:
-  // `step`: of the checkpoint in the engine, if it is of a run. `prefill_beside`: as ServingLimits.
+  // `step`: of the checkpoint in the engine, if it is of a run. `prefill_beside`: as ServingLimits. `drafts`: as
+  // ServingLoopOptions; it must outlive the thread.
   ServingThread(std::unique_ptr<Engine> engine, std::int64_t waiting, std::optional<std::int64_t> step = {},
-                std::int64_t prefill_beside = 0);
+                std::int64_t prefill_beside = 0, DraftSource* drafts = nullptr);
   ~ServingThread();  // ends after the step that runs; requests are dropped without a call
   ServingThread(const ServingThread&) = delete;
   ServingThread& operator=(const ServingThread&) = delete;

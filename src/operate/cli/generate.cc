@@ -19,6 +19,7 @@
 #include "operate/cli/speculate_option.h"
 #include "operate/cli/weights_option.h"
 #include "operate/cli/whole_file.h"
+#include "operate/run/speculation.h"
 
 namespace systole::cli {
 namespace {
@@ -107,9 +108,10 @@ void report(const WeightsOption& weights, const ServedModel& served, const Progr
 ExitCode generate_text(const GenerateCommand& options, Context& context) {
   check(options.generate.sampling).value();
   if (!options.out.empty()) check_writable(options.out).value();
-  const std::int64_t drafts = drafts_for(options.speculate, options.backend).value();
+  const Speculation speculation = speculation_for(options.speculate, options.backend).value();
   Seconds began = context.clock.now();
   const ServedModel served = find_model_argument(options.run, context);
+  const std::optional<ServedModel> draft = find_draft_model(speculation, served).value();
   const WeightsOption weights = options.weights.of(served);
   const Tokenizer& tokenizer = served.tokenizer;
   const Machine machine = machine_for(served, options.backend, context.clock).value();
@@ -128,13 +130,16 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
       static_cast<std::int64_t>(prompts[0].size()) + std::min(options.generate.max_tokens, served.spec.context());
   const std::unique_ptr<Engine> engine =
       open_engine(served, machine,
-                  {.cache = served.step ? 0 : needed, .parameter = weights.parameter(), .drafts = drafts})
+                  {.cache = served.step ? 0 : needed, .parameter = weights.parameter(), .drafts = speculation.drafts})
           .value();
+  const std::unique_ptr<ModelDrafts> drafts = open_drafts(draft, machine, *engine, options.weights.parameter()).value();
   result.load += context.clock.now() - began;
 
   std::optional<WholeFile> out;
   if (!options.out.empty()) out.emplace(options.out, "--out answer.txt");
-  make_answer(served, *engine, options.generate, context.clock, prompts, result, [&](std::string_view text) {
+  GenerateOptions wanted = options.generate;
+  wanted.drafts = drafts.get();
+  make_answer(served, *engine, wanted, context.clock, prompts, result, [&](std::string_view text) {
     if (out)
       out->append(text);
     else

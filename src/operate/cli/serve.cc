@@ -17,6 +17,7 @@
 #include "operate/cli/speculate_option.h"
 #include "operate/cli/weights_option.h"
 #include "operate/run/checkpoint_follower.h"
+#include "operate/run/speculation.h"
 
 namespace systole::cli {
 namespace {
@@ -189,6 +190,7 @@ struct Serving {
   MemoryByOwner memory;
   std::string device, weights;
   Seconds loaded;
+  std::optional<Bytes> drafts;  // memory of the model that makes them
 };
 
 void report_ready(const ServeCommand& options, const Serving& serving, const std::string& url, Context& context) {
@@ -201,9 +203,11 @@ void report_ready(const ServeCommand& options, const Serving& serving, const std
       !api.vectors ? ""
                    : fmt::format("vectors of {} numbers ({}{})", api.vectors->size, name_of(serving.pooling->pooling),
                                  serving.pooling->normalize ? ", normalized" : "");
-  context.out.stream(fmt::format("{} at {}: {}{}{}{}; loaded in {} on {}\n", api.model, url, api.generates ? texts : "",
-                                 api.generates && api.vectors ? "; " : "", made, serving.weights,
-                                 to_string(serving.loaded), serving.device));
+  const std::string drafts =
+      serving.drafts ? fmt::format("; {} for the model that drafts", to_string(*serving.drafts)) : "";
+  context.out.stream(fmt::format("{} at {}: {}{}{}{}{}; loaded in {} on {}\n", api.model, url,
+                                 api.generates ? texts : "", api.generates && api.vectors ? "; " : "", made,
+                                 serving.weights, drafts, to_string(serving.loaded), serving.device));
   context.out.json(Node::map({{"model", api.model},
                               {"url", url},
                               {"device", serving.device},
@@ -216,7 +220,8 @@ void report_ready(const ServeCommand& options, const Serving& serving, const std
                               {"cache_bytes", cache.count()},
                               {"cache_type", options.cache_type},
                               {"weights", options.weights.of(serving.model).kind},
-                              {"weights_bytes", serving.memory[Residence::parameter].count()}}));
+                              {"weights_bytes", serving.memory[Residence::parameter].count()},
+                              {"draft_bytes", serving.drafts ? Node(serving.drafts->count()) : Node()}}));
 }
 
 void report_end(const ServingCounts& counts, Context& context) {
@@ -228,24 +233,31 @@ void report_end(const ServingCounts& counts, Context& context) {
 
 ExitCode serve(const ServeCommand& options, Context& context) {
   if (options.replicas > 1) return serve_replicas(options, context);
-  const std::int64_t drafts = drafts_for(options.speculate, options.backend).value();
+  const Speculation speculation = speculation_for(options.speculate, options.backend).value();
   const Seconds began = context.clock.now();
   const ServedModel served = model_to_serve(options, context);
+  const std::optional<ServedModel> draft = find_draft_model(speculation, served).value();
   const Machine machine = machine_for(served, options.backend, context.clock, options.threads).value();
   HttpServerOptions http = server_options(options);
   const std::optional<PoolingSpec> pooling = served_pooling(options, served);
   std::unique_ptr<Engine> engine =
-      open_engine(served, machine, engine_options(options, served, drafts, pooling.has_value())).value();
+      open_engine(served, machine, engine_options(options, served, speculation.drafts, pooling.has_value())).value();
+  const std::unique_ptr<ModelDrafts> drafts = open_drafts(draft, machine, *engine, options.weights.parameter()).value();
   const Seconds loaded = context.clock.now() - began;
   ServedApi api = served_api(served, *engine, options.name.empty() ? served.last_name() : options.name,
                              chat_for(options, served, context), pooling);
   if (options.balanced) api.key_header = Balancer::kKeyHeader;
   const Program& program = engine->program();
-  const Serving made{
-      api,   served, pooling, memory_by_owner(program), program.target.name, options.weights.of(served).note(program),
-      loaded};
+  const Serving made{api,
+                     served,
+                     pooling,
+                     memory_by_owner(program),
+                     program.target.name,
+                     options.weights.of(served).note(program),
+                     loaded,
+                     drafts ? std::optional(drafts->memory()) : std::nullopt};
   raise_open_files();
-  ServingThread serving(std::move(engine), options.waiting, served.step, options.prefill_tokens);
+  ServingThread serving(std::move(engine), options.waiting, served.step, options.prefill_tokens, drafts.get());
   const SignalWatch watch(options.follow.empty() ? Hangup::stop : Hangup::reload);
   http.routes = api_routes(api, serving, context.clock);
   const std::unique_ptr<HttpServer> server = HttpServer::start(http).value();

@@ -82,7 +82,8 @@ TEST_F(ServeCommand, speculation_generates_the_same_text_and_is_refused_by_name)
   EXPECT_EQ(plain.exit.code, 0) << plain.err;
   EXPECT_EQ(drafted.exit.code, 0) << drafted.err;
   EXPECT_EQ(drafted.out, plain.out);
-  for (const char* wrong : {"ngram:0", "ngram:", "ngram:32", "ngram:3x", "model"}) {
+  for (const char* wrong : {"ngram:0", "ngram:", "ngram:32", "ngram:3x", "model", "model:", "model::3",
+                            "model:tiny-1:0", "model:tiny-1:32"}) {
     const Captured got = run("serve", {"--backend", "reference", "--speculate", wrong});
     EXPECT_EQ(got.exit.code, 2) << wrong;
     EXPECT_NE(got.err.find(fmt::format("'{}' is neither ngram nor ngram:K", wrong)), std::string::npos) << got.err;
@@ -93,6 +94,47 @@ TEST_F(ServeCommand, speculation_generates_the_same_text_and_is_refused_by_name)
     EXPECT_EQ(got.exit.code, 3) << command;
     EXPECT_NE(got.err.find("--speculate: on xla-cpu the bits of an answer"), std::string::npos) << got.err;
   }
+}
+
+TEST_F(ServeCommand, a_model_drafts_and_changes_no_answer) {
+  const char* const asked = R"(, "max_tokens": 40, "min_tokens": 40)";
+  std::string expected;
+  {
+    Server server(*systole_);
+    expected = text_at(json_of(server.complete(asked)));
+    EXPECT_TRUE(server.stop().ok()) << server.err();
+  }
+  Server server(*systole_, {"--speculate", "model:tiny-1:3"});
+  EXPECT_NE(text_of(systole_->folder() / "serve.out").find(" for the model that drafts; loaded in "),
+            std::string::npos);
+  EXPECT_EQ(text_at(json_of(server.complete(asked))), expected);
+  // As above. Each step has three drafts, so that ten steps are the fewest.
+  const auto drafted = [&] { return std::stoi(server.metric("vllm:spec_decode_num_draft_tokens_total")); };
+  for (int i = 0; i < 200 && drafted() < 25; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_GE(drafted(), 25);
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+}
+
+TEST_F(ServeCommand, a_model_that_cannot_draft_is_refused_by_name) {
+  const std::string golden = SYSTOLE_SOURCE_DIR "/src/execute/weights/golden/";
+  const auto generate = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"generate", golden + "gpt2", "--backend", "reference", "--prompt", "All", "--tokens",
+                               "12", "--temperature", "0"});
+    return systole_->run(more);
+  };
+  const Captured plain = generate({}), drafted = generate({"--speculate", "model:" + golden + "gpt2"});
+  EXPECT_EQ(drafted.exit.code, 0) << drafted.err;
+  EXPECT_EQ(drafted.out, plain.out);
+  const Captured other = generate({"--speculate", "model:" + golden + "llama:3"});
+  EXPECT_EQ(other.exit.code, 2) << other.err;
+  EXPECT_NE(other.err.find(fmt::format("--speculate: '{0}llama' cannot draft for '{0}gpt2': token ", golden)),
+            std::string::npos)
+      << other.err;
+  EXPECT_NE(other.err.find("hint: draft with a smaller model"), std::string::npos) << other.err;
+  const Captured nowhere = systole_->run({"serve", "tiny-1", "--backend", "reference", "--speculate", "model:nowhere"});
+  EXPECT_EQ(nowhere.exit.code, 2) << nowhere.err;
+  EXPECT_NE(nowhere.err.find("--speculate: "), std::string::npos) << nowhere.err;
+  EXPECT_NE(nowhere.err.find("nowhere"), std::string::npos) << nowhere.err;
 }
 
 TEST_F(ServeCommand, a_packed_folder_answers_as_its_source_in_int8) {

@@ -1,5 +1,5 @@
 #pragma once
-// --speculate of the commands that generate text: guesses of the next tokens (execute/serve/drafts.h).
+// --speculate of the commands that generate text: guesses of the next tokens (execute/serve/draft_source.h).
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace systole::cli {
 
-// What drafts_for (operate/run/served_model.h) takes; "": none.
+// What speculation_for (operate/run/speculation.h) takes; "": none.
 void add_speculate_option(Subcommand command, std::string& asked);
 
 }  // namespace systole::cli

@@ -14,7 +14,6 @@
 #include "ground/base/counted.h"
 #include "ground/base/errors.h"
 #include "ground/base/hash.h"
-#include "ground/base/number_from.h"
 #include "ground/base/shell_quoted.h"
 #include "ground/process/machine.h"
 #include "ground/store/sha256.h"
@@ -314,22 +313,6 @@ MachineUse serving_use(const std::string& backend) {
   MachineUse use;
   use.exact = backend == "cpu";
   return use;
-}
-
-Result<std::int64_t> drafts_for(const std::string& asked, const std::string& backend) {
-  if (asked.empty()) return 0;
-  constexpr std::int64_t kUsual = 7, kMost = 31;  // 7: with the last token, eight rows
-  const std::size_t colon = std::min(asked.find(':'), asked.size());
-  const std::optional<std::int64_t> drafts =
-      colon == asked.size() ? kUsual : number_from<std::int64_t>(std::string_view(asked).substr(colon + 1));
-  if (asked.substr(0, colon) != "ngram" || !drafts || *drafts < 1 || *drafts > kMost) {
-    return error(ErrorKind::invalid, "--speculate: '{}' is neither ngram nor ngram:K with K from 1 to {}", asked, kMost)
-        .hinted(fmt::format("--speculate ngram:{}", kUsual));
-  }
-  if (backend == "cpu" || backend == "reference") return *drafts;
-  return error(ErrorKind::unsupported,
-               "--speculate: on {} the bits of an answer depend on how many tokens are computed together", backend)
-      .hinted("leave it out, or compute with --backend cpu");
 }
 
 Result<Machine> machine_for(const ServedModel& model, const std::string& backend, Clock& clock, std::int64_t threads) {

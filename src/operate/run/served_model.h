@@ -93,11 +93,6 @@ Result<std::optional<chat::ChatPrompt>> chat_of(const ServedModel& model, const 
 // How models are served on a machine: on cpu with products whose bits do not depend on what else is in a step (engine.h).
 MachineUse serving_use(const std::string& backend);
 
-// The guesses of tokens that a decode may compute (EngineOptions::drafts) where "ngram" or "ngram:K" is asked for, K from 1
-// to 31; "": none. Errors: invalid; unsupported: a backend on which an answer's bits depend on what else is in a step, so
-// that guesses could change it.
-Result<std::int64_t> drafts_for(const std::string& asked, const std::string& backend);
-
 // The machine to serve on, with so many threads on cpu; 0: as the model was trained with, and no more than cores. Errors:
 // as open_machine and check_threads (of --threads).
 Result<Machine> machine_for(const ServedModel& model, const std::string& backend, Clock& clock,
