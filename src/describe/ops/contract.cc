@@ -142,13 +142,16 @@ void reference(const ReferenceCall& call) {
   for (const char c : sum) sum_shape.push_back(a.type.shape[spec.a.find(c)]);
   const auto a_out = strides_along(spec.y, spec.a, a.type.shape), b_out = strides_along(spec.y, spec.b, b.type.shape);
   const auto a_sum = strides_along(sum, spec.a, a.type.shape), b_sum = strides_along(sum, spec.b, b.type.shape);
+  // Where the factors of each summand are, from those of the first.
+  std::vector<std::array<std::int64_t, 2>> summands;
+  ops::for_each_index(sum_shape, [&](const Shape& k) {
+    summands.push_back({ops::offset_of(k, a_sum), ops::offset_of(k, b_sum)});
+  });
   std::int64_t i = 0;
   ops::for_each_index(y.type.shape, [&](const Shape& out) {
-    const std::int64_t a_base = ops::offset_of(out, a_out), b_base = ops::offset_of(out, b_out);
+    const std::int64_t a_first = ops::offset_of(out, a_out), b_first = ops::offset_of(out, b_out);
     Scalar total(0);
-    ops::for_each_index(sum_shape, [&](const Shape& k) {
-      total += a.at(a_base + ops::offset_of(k, a_sum)) * b.at(b_base + ops::offset_of(k, b_sum));
-    });
+    for (const auto& [in_a, in_b] : summands) total += a.at(a_first + in_a) * b.at(b_first + in_b);
     y.set(i++, total);
   });
 }
