@@ -7,6 +7,9 @@
 // goes on has removed it, one that is started again is given up. But if they follow the run, it begins as if it were the
 // first, and SIGHUP is passed on to them. One that ends, or answers no question about its health for half a minute, is
 // started again (replica_restarts.h). None outlives this process, however it ends.
+//
+// If they do not follow a run, SIGHUP replaces them one at a time (rolling_restart.h) by new ones, of which the first
+// finds the model anew under the name that was asked for and the others serve the same; no request is lost.
 
 #include <functional>
 #include <optional>

@@ -162,7 +162,7 @@ std::vector<HttpRoute> Balancer::routes() const {
 void Balancer::begin(int replica, const NetAddress& address, const std::string& token) {
   const std::lock_guard lock(state_->mutex);
   State::Replica& begun = state_->replicas[static_cast<std::size_t>(replica)];
-  begun = {address, token, begun.begun + 1};
+  begun = {.address = address, .token = token, .begun = begun.begun + 1, .left = begun.left + begun.open};
   state_->choice.forget(replica);
   state_->choice.set_ready(replica, true);
 }
@@ -187,6 +187,11 @@ int Balancer::unanswered(int replica) const {
   const std::lock_guard lock(state_->mutex);
   const State::Replica& asked = state_->replicas[static_cast<std::size_t>(replica)];
   return asked.address ? asked.unanswered : 0;
+}
+
+int Balancer::left_open(int replica) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->replicas[static_cast<std::size_t>(replica)].left;
 }
 
 int Balancer::ready() const {

@@ -39,7 +39,8 @@ class Balancer {
   std::vector<HttpRoute> routes() const;
 
   // From any thread:
-  // A replica listens there and shows to be asked with this token; requests go to it from now on.
+  // A replica listens there and shows to be asked with this token; requests go to it from now on, and those under way at
+  // the one that stood at this place before go on there.
   void begin(int replica, const NetAddress& address, const std::string& token);
   // It gets no more requests; those under way go on.
   void retire(int replica);
@@ -49,6 +50,8 @@ class Balancer {
   // How many of these questions, the last ones, it has not answered, each within 5 s; 0 if it is retired, or if the last
   // one could not be asked.
   int unanswered(int replica) const;
+  // Requests that are still under way at those that stood at this place before.
+  int left_open(int replica) const;
   int ready() const;
   BalancerCounts counts() const;
 

@@ -18,6 +18,8 @@ struct Balancer::State {
     std::uint64_t begun = 0;  // how often; what an earlier one replies says nothing about this one
     bool is_asked = false;    // whether it is ready
     int unanswered = 0;       // of these questions, the last ones, since one that could not be asked
+    int open = 0;             // requests under way
+    int left = 0;             // the same at those that stood here before
   };
   // One attempt of a request.
   struct Place {
@@ -37,8 +39,15 @@ struct Balancer::State {
     const std::lock_guard lock(mutex);
     const std::optional<int> chosen = choice.choose(cost, tried);
     if (!chosen) return {};
-    const Replica& replica = replicas[static_cast<std::size_t>(*chosen)];
+    Replica& replica = replicas[static_cast<std::size_t>(*chosen)];
+    ++replica.open;
     return Place{*chosen, replica.begun, *replica.address, replica.token};
+  }
+  void give_back(const Place& place, std::int64_t tokens) {
+    const std::lock_guard lock(mutex);
+    Replica& asked = replicas[static_cast<std::size_t>(place.replica)];
+    --(asked.begun == place.begun ? asked.open : asked.left);
+    choice.give_back(place.replica, tokens);
   }
   void set_ready(int replica, std::uint64_t begun, bool ready) {
     const std::lock_guard lock(mutex);

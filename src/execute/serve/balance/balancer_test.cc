@@ -207,6 +207,29 @@ TEST_F(BalancerTest, health_is_that_of_any_replica) {
   EXPECT_EQ(complete().status, 200);
 }
 
+TEST_F(BalancerTest, one_that_takes_the_place_of_another_gets_its_requests_and_the_other_keeps_those_under_way) {
+  const auto streams = [](const std::string& request) {
+    if (!request.starts_with("POST ")) return Reply{FakeUpstream::whole(200, "{}")};
+    return Reply{FakeUpstream::kEvents + FakeUpstream::chunk("data: 1\n\n"), true};
+  };
+  start({streams});
+  HttpWire wire = streaming();
+  wire.until("\r\n\r\n");
+  EXPECT_EQ(wire.chunk(), "data: 1\n\n");
+  EXPECT_EQ(balancer_->left_open(0), 0) << "nobody has left";
+  FakeUpstream next(says(200, R"({"next": 1})"));
+  balancer_->begin(0, next.address(), "theirs");
+  EXPECT_EQ(balancer_->left_open(0), 1);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(complete().body, R"({"next": 1})");
+  EXPECT_EQ(next.requests(), 3);
+  EXPECT_EQ(replicas_[0]->requests(), 1);
+  EXPECT_EQ(balancer_->left_open(0), 1) << "answers of the new one are its own";
+  wire.hang_up();
+  EXPECT_TRUE(replicas_[0]->is_left());
+  EXPECT_TRUE(comes_true([&] { return balancer_->left_open(0) == 0; }));
+  EXPECT_EQ(balancer_->ready(), 1);
+}
+
 TEST_F(BalancerTest, questions_without_an_answer_are_counted) {
   std::atomic<bool> answers = false;
   start({[&](const std::string&) { return Reply{answers ? FakeUpstream::whole(503, "{}") : std::string()}; }});

@@ -97,8 +97,7 @@ class ForwardedRequest : public HttpReplySink, public std::enable_shared_from_th
       const std::lock_guard lock(mutex_);
       if (!std::exchange(is_asked_, false)) return false;
     }
-    const std::lock_guard lock(state_->mutex);
-    state_->choice.give_back(place_.replica, cost_.tokens);
+    state_->give_back(place_, cost_.tokens);
     return true;
   }
   void leave() {
