@@ -45,13 +45,38 @@ class HealthQuestion : public HttpReplySink {
   int status_ = 0;
 };
 
+// Of the stable replicas and the canary. REQUIRES: the state's lock is held.
+std::string version_metrics(const State& state) {
+  std::string text;
+  const auto head = [&](const char* name, const char* type, const char* help) {
+    text += fmt::format("# HELP systole:version_{0} {1}\n# TYPE systole:version_{0} {2}\n", name, help, type);
+  };
+  const auto both = [&](const char* name, auto stable, auto canary) {
+    text +=
+        fmt::format("systole:version_{0}{{version=\"stable\"}} {1}\nsystole:version_{0}{{version=\"canary\"}} {2}\n",
+                    name, stable, canary);
+  };
+  const State::VersionCounts &stable = state.versions[0], &canary = state.versions[1];
+  head("requests_total", "counter", "Requests at a version that have ended; not those that it had no place for.");
+  both("requests_total", stable.requests, canary.requests);
+  head("errors_total", "counter", "Those without an answer, with a part of one, or with status 5xx.");
+  both("errors_total", stable.errors, canary.errors);
+  head("latency_seconds", "summary", "From the request to the end of an answer with status 200.");
+  both("latency_seconds_sum", stable.answered_in.count(), canary.answered_in.count());
+  both("latency_seconds_count", stable.answers, canary.answers);
+  head("time_to_first_token_seconds", "summary", "From the request to the first piece of a stream.");
+  both("time_to_first_token_seconds_sum", stable.first_piece_in.count(), canary.first_piece_in.count());
+  both("time_to_first_token_seconds_count", stable.streams, canary.streams);
+  return text;
+}
+
 std::string own_metrics(State& state) {
   const std::lock_guard lock(state.mutex);
   std::string text;
   const auto metric = [&](const char* name, const char* type, const char* help, std::int64_t value) {
     text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
   };
-  metric("systole:replicas_ready", "gauge", "Replicas that take requests.", state.choice.ready());
+  metric("systole:replicas_ready", "gauge", "Replicas that take requests.", state.stable_ready());
   metric("systole:balancer_requests_total", "counter", "Requests that were passed on.", state.counts.requests);
   metric("systole:balancer_retries_total", "counter", "Requests that went to another replica after one had failed.",
          state.counts.retries);
@@ -63,6 +88,7 @@ std::string own_metrics(State& state) {
   for (std::size_t i = 0; i < state.replicas.size(); ++i)
     text +=
         fmt::format("systole:outstanding_tokens{{replica=\"{}\"}} {}\n", i, state.choice.tokens(static_cast<int>(i)));
+  if (state.canary_percent > 0) text += version_metrics(state);
   return text;
 }
 
@@ -121,19 +147,21 @@ void answer_metrics(const std::shared_ptr<State>& state, HttpResponder responder
 
 HttpResponse health(State& state) {
   const std::lock_guard lock(state.mutex);
-  const int ready = state.choice.ready();
-  return {.status = ready > 0 ? 200 : 503,
-          .body = to_json(Node::map({{"status", ready > 0 ? "ready" : "no replica is ready"},
-                                     {"replicas", state.replicas.size()},
-                                     {"ready", ready}}))};
+  const int ready = state.stable_ready();
+  return {
+      .status = ready > 0 ? 200 : 503,
+      .body = to_json(Node::map(
+          {{"status", ready > 0 ? "ready" : "no replica is ready"}, {"replicas", state.stable()}, {"ready", ready}}))};
 }
 
 }  // namespace
 
-Balancer::Balancer(int replicas, HttpUpstreams& upstreams)
-    : state_(new State{.upstreams = upstreams,
-                       .choice = ReplicaChoice(replicas),
-                       .replicas = std::vector<State::Replica>(static_cast<std::size_t>(replicas))}) {}
+Balancer::Balancer(int replicas, HttpUpstreams& upstreams, int canary_percent)
+    : state_(new State{
+          .upstreams = upstreams,
+          .choice = ReplicaChoice(replicas + (canary_percent > 0 ? 1 : 0)),
+          .replicas = std::vector<State::Replica>(static_cast<std::size_t>(replicas + (canary_percent > 0 ? 1 : 0))),
+          .canary_percent = canary_percent}) {}
 
 std::vector<HttpRoute> Balancer::routes() const {
   const auto passes = [this](const char* method, const char* pattern) {
@@ -159,10 +187,11 @@ std::vector<HttpRoute> Balancer::routes() const {
   };
 }
 
-void Balancer::begin(int replica, const NetAddress& address, const std::string& token) {
+void Balancer::begin(int replica, const NetAddress& address, const std::string& token, const std::string& model) {
   const std::lock_guard lock(state_->mutex);
   State::Replica& begun = state_->replicas[static_cast<std::size_t>(replica)];
-  begun = {.address = address, .token = token, .begun = begun.begun + 1, .left = begun.left + begun.open};
+  begun = {
+      .address = address, .token = token, .model = model, .begun = begun.begun + 1, .left = begun.left + begun.open};
   state_->choice.forget(replica);
   state_->choice.set_ready(replica, true);
 }
@@ -196,7 +225,7 @@ int Balancer::left_open(int replica) const {
 
 int Balancer::ready() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->choice.ready();
+  return state_->stable_ready();
 }
 
 BalancerCounts Balancer::counts() const {

@@ -24,9 +24,10 @@ constexpr const char* kAsked = R"({"model": "m", "prompt": "All", "max_tokens": 
 class BalancerTest : public testing::Test {
  protected:
   // One replica for each.
-  void start(std::vector<Answer> answers) {
+  void start(std::vector<Answer> answers, int canary_percent = 0) {
     for (Answer& answer : answers) replicas_.push_back(std::make_unique<FakeUpstream>(std::move(answer)));
-    balancer_ = std::make_unique<Balancer>(static_cast<int>(replicas_.size()), *upstreams_);
+    const int stable = static_cast<int>(replicas_.size()) - (canary_percent > 0 ? 1 : 0);
+    balancer_ = std::make_unique<Balancer>(stable, *upstreams_, canary_percent);
     server_ = HttpServer::start({.routes = balancer_->routes(), .tokens = {"ours"}}).value();
     for (std::size_t i = 0; i < replicas_.size(); ++i)
       balancer_->begin(static_cast<int>(i), replicas_[i]->address(), "theirs");
@@ -266,6 +267,46 @@ TEST_F(BalancerTest, without_a_free_descriptor_no_replica_is_blamed) {
   EXPECT_EQ(balancer_->counts().retries, 0);
   EXPECT_EQ(balancer_->counts().failed, 1);
   EXPECT_EQ(complete().status, 200);
+}
+
+TEST_F(BalancerTest, a_canary_gets_its_share_and_is_compared) {
+  start({says(200, R"({"s": 1})"), says(200, R"({"c": 1})")}, 25);
+  balancer_->begin(1, replicas_[1]->address(), "theirs", "new@4");
+  std::string whose;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(send("GET", "/v1/models").status, 200);
+    const HttpReply reply = complete();
+    whose += reply.body.substr(2, 1);
+    const std::string* model = reply.header("x-systole-model");
+    EXPECT_EQ(model == nullptr ? "" : *model, whose.back() == 'c' ? "new@4" : "");
+  }
+  EXPECT_EQ(whose, "ssscssscssscssscsssc") << "equal prompts too";
+  EXPECT_EQ(replicas_[1]->requests(), 5);
+  const std::string text = send("GET", "/metrics").body;
+  for (const char* line :
+       {"version_requests_total{version=\"stable\"} 35\n", "version_requests_total{version=\"canary\"} 5\n",
+        "version_errors_total{version=\"canary\"} 0\n", "replicas_ready 1\n",
+        "version_latency_seconds_count{version=\"canary\"} 5\n",
+        "version_time_to_first_token_seconds_count{version=\"canary\"} 0\n"})
+    EXPECT_NE(text.find(fmt::format("\nsystole:{}", line)), text.npos) << line << text;
+}
+
+TEST_F(BalancerTest, a_stable_replica_answers_for_a_canary_that_cannot_but_not_the_other_way) {
+  start({says(200, R"({"s": 1})"), says(429, "{}"), writes("")}, 100);
+  EXPECT_EQ(complete().status, 200);
+  EXPECT_EQ(replicas_[2]->requests(), 1);
+  EXPECT_EQ(balancer_->counts().retries, 1);
+  const std::string text = send("GET", "/metrics").body;
+  EXPECT_NE(text.find("\nsystole:version_errors_total{version=\"canary\"} 1\n"), text.npos) << text;
+  EXPECT_EQ(complete().status, 200) << "it is not ready";
+  server_.reset();
+  replicas_.clear();
+  start({says(200, "{}"), says(200, "{}")}, 1);
+  balancer_->retire(0);
+  EXPECT_EQ(complete().status, 503);
+  EXPECT_EQ(balancer_->ready(), 0);
+  EXPECT_EQ(send("GET", "/health/ready").status, 503);
+  EXPECT_EQ(replicas_[1]->requests(), 0);
 }
 
 TEST_F(BalancerTest, metrics_are_those_of_all_that_answer) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <utility>
 
 #include "execute/serve/api_routes.h"
@@ -48,7 +49,9 @@ class ForwardedRequest : public HttpReplySink, public std::enable_shared_from_th
         key_(key_of(request)),
         body_(request.method == "POST" ? std::make_shared<const std::string>(std::move(request.body)) : nullptr),
         request_(std::move(request)),
-        responder_(std::move(responder)) {}
+        responder_(std::move(responder)),
+        // Completions and vectors; the stable replicas tell of the models that there are.
+        of_canary_(body_ && request_.path.starts_with("/v1/") && state_->deal_canary()) {}
 
   void start() {
     state_->count(&BalancerCounts::requests);
@@ -60,6 +63,7 @@ class ForwardedRequest : public HttpReplySink, public std::enable_shared_from_th
 
   void begin(const HttpReplyHead& head) override {
     answer_ = response_of(head);
+    if (!place_.model.empty()) answer_.headers.emplace_back(Balancer::kModelHeader, place_.model);
     is_large_ = head.length.value_or(0) > kMostWhole;
     const bool is_refusal = head.status == 429 || head.status == 503;
     if (head.length || is_refusal) return;
@@ -69,6 +73,8 @@ class ForwardedRequest : public HttpReplySink, public std::enable_shared_from_th
   }
   Status take(std::string piece) override {
     text_ += piece;
+    if (is_streamed_ && !std::exchange(has_first_, true))
+      state_->count_version(place_.replica, [in = since_asked()](auto& of) { ++of.streams, of.first_piece_in += in; });
     if (!is_streamed_) {
       if (!is_large_ && text_.size() <= kMostWhole) return {};
       return error(ErrorKind::io, "its answer is too long");
@@ -87,10 +93,26 @@ class ForwardedRequest : public HttpReplySink, public std::enable_shared_from_th
     return {};
   }
   void end(const Status& how) override {
-    if (settle() && !is_lost_) finish(how);
+    if (!settle() || is_lost_) return;
+    compare(how);
+    finish(how);
   }
 
  private:
+  Seconds since_asked() const {
+    return Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - asked_at_).count());
+  }
+  // Counts the attempt that has ended for its version.
+  void compare(const Status& how) {
+    if (!how.ok() && how.error().kind == ErrorKind::busy) return;
+    const int status = how.ok() ? answer_.status : 0;
+    if (status == 429 || status == 503) return;
+    state_->count_version(place_.replica, [status, in = since_asked()](auto& of) {
+      ++of.requests;
+      if (status == 0 || status >= 500) ++of.errors;
+      if (status == 200) ++of.answers, of.answered_in += in;
+    });
+  }
   // Its tokens count no more; false: they did not.
   bool settle() {
     {
@@ -109,11 +131,12 @@ class ForwardedRequest : public HttpReplySink, public std::enable_shared_from_th
   }
 
   void ask_next() {
-    std::optional<Balancer::State::Place> place = state_->choose(cost_, tried_);
+    std::optional<Balancer::State::Place> place = state_->choose(cost_, tried_, of_canary_);
     if (!place) return give_up();
     place_ = *std::move(place);
     tried_.push_back(place_.replica);
     text_.clear();
+    asked_at_ = std::chrono::steady_clock::now();
     HttpUpstreamRequest asked{.to = place_.address,
                               .method = request_.method == "HEAD" ? "GET" : request_.method,
                               .target = request_.path + (request_.query.empty() ? "" : "?" + request_.query),
@@ -174,11 +197,13 @@ class ForwardedRequest : public HttpReplySink, public std::enable_shared_from_th
   const std::shared_ptr<const std::string> body_;
   const HttpServerRequest request_;  // without its body
   HttpResponder responder_;
+  const bool of_canary_;
   std::vector<int> tried_;
   Balancer::State::Place place_;
-  HttpResponse answer_;  // of the replica that is asked
-  std::string text_;     // of its body, that was not passed on
-  bool is_streamed_ = false, has_events_ = false, is_large_ = false, is_lost_ = false;
+  std::chrono::steady_clock::time_point asked_at_;  // that replica
+  HttpResponse answer_;                             // of the replica that is asked
+  std::string text_;                                // of its body, that was not passed on
+  bool is_streamed_ = false, has_events_ = false, is_large_ = false, is_lost_ = false, has_first_ = false;
   std::optional<HttpResponse> refusal_;
   std::optional<Error> failure_;
   int failures_ = 0;
