@@ -253,6 +253,48 @@ TEST_F(ServeReplicas, a_restart_finds_the_newest_checkpoint_and_without_one_the_
   EXPECT_TRUE(server.stop().ok()) << server.err();
 }
 
+TEST_F(ServeReplicas, a_canary_answers_its_share_under_the_same_name_and_a_broken_one_is_left_out) {
+  const Captured made = systole_->run({"run", "job.yaml", "--folder", "newer", "--backend", "reference"});
+  ASSERT_EQ(made.exit.code, 0) << made.err;
+  const std::vector<std::string> one{"--replicas", "1", "--canary-weight", "25", "--canary"};
+  const auto with = [&](const char* canary) {
+    std::vector<std::string> words = one;
+    words.emplace_back(canary);
+    return words;
+  };
+  {
+    Server server(*systole_, with("newer"));
+    EXPECT_TRUE(comes_true([&] { return server.err().find("the canary serves") != std::string::npos; }))
+        << server.err();
+    std::vector<std::string> models;
+    for (int i = 0; i < 12; ++i) {
+      const HttpReply reply = server.send("POST", "/v1/completions", prompt(0, R"(, "max_tokens": 2)"));
+      EXPECT_EQ(reply.status, 200) << reply.body;
+      const std::string* model = reply.header("x-systole-model");
+      models.push_back(model == nullptr ? "none" : *model);
+      EXPECT_EQ(json_of(reply).text_at("model"), "tiny-1");
+    }
+    EXPECT_EQ(std::ranges::count(models, "newer@2"), 3);
+    EXPECT_EQ(std::ranges::count(models, "tiny-1@2"), 9);
+    EXPECT_EQ(own_metric(server, R"(systole:version_latency_seconds_count{version="canary"})"), "3");
+    EXPECT_EQ(own_metric(server, R"(systole:version_latency_seconds_count{version="stable"})"), "9");
+    EXPECT_EQ(json_of(server.send("GET", "/health/ready")).text_at("replicas"), "1");
+    server.signal(SIGHUP);
+    EXPECT_TRUE(comes_true([&] { return server.err().find("the canary is restarted") != std::string::npos; }))
+        << server.err();
+    EXPECT_NE(server.err().find("replica 0 is restarted, and serves tiny-1@2"), std::string::npos) << server.err();
+    EXPECT_TRUE(server.stop().ok()) << server.err();
+  }
+  Server server(*systole_, with("nothing"));
+  EXPECT_TRUE(comes_true([&] { return server.err().find("the canary is given up") != std::string::npos; }))
+      << server.err();
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(server.complete(R"(, "max_tokens": 2)").status, 200);
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+  const Captured over = systole_->run({"serve", "tiny-1", "--canary", "newer", "--canary-weight", "101"});
+  EXPECT_EQ(over.exit.code, 2) << over.err;
+  EXPECT_NE(over.err.find("--canary-weight: 101 percent, at most 100"), std::string::npos) << over.err;
+}
+
 TEST_F(ServeReplicas, none_outlives_the_balancer) {
   Server server(*systole_, {"--replicas", "2"});
   ASSERT_TRUE(has_ready(server, 2)) << server.err();

@@ -38,16 +38,28 @@ std::string same_run(const std::string& asked, const Node& first) {
   return run.substr(0, run.find_last_not_of('/') + 1) + "@" + step;
 }
 
+// For a header.
+std::string in_ascii(std::string text) {
+  for (char& c : text)
+    if (c < ' ' || c > '~') c = '?';
+  return text;
+}
+
 class Replicas {
  public:
   Replicas(const ReplicasAsked& asked, Balancer& balancer, const RunMessages& messages, Clock& clock)
-      : asked_(asked), balancer_(balancer), messages_(messages), clock_(clock), run_(asked.run) {
-    slots_.resize(static_cast<std::size_t>(asked.replicas));
+      : asked_(asked),
+        balancer_(balancer),
+        messages_(messages),
+        clock_(clock),
+        run_(asked.run),
+        canary_run_(asked.canary) {
+    slots_.resize(static_cast<std::size_t>(places()));
   }
 
   // Starts what is to be started and reads what they say. Errors: of the first replica; io: none is left.
   Status look_after() {
-    for (int i = 0; i < asked_.replicas; ++i) {
+    for (int i = 0; i < places(); ++i) {
       if (i > 0 && !first_) break;
       TRY(look_after(i));
     }
@@ -56,20 +68,22 @@ class Replicas {
       asks_health_at_ = clock_.now() + kHealthEvery;
     }
     TRY(roll());
-    if (std::ranges::all_of(slots_, &Slot::given_up)) return error(ErrorKind::io, "every replica is given up");
+    // The canary answers only its share.
+    if (std::all_of(slots_.begin(), slots_.begin() + asked_.replicas, [](const Slot& each) { return each.given_up; }))
+      return error(ErrorKind::io, "every replica is given up");
     return {};
   }
   void read() {
-    for (int i = 0; i < asked_.replicas; ++i) read(i);
+    for (int i = 0; i < places(); ++i) read(i);
     if (fresh_) read(*fresh_, rolling_->at());
     if (leaving_) read(*leaving_, rolling_->at());
   }
   bool is_rolling() const { return rolling_.has_value(); }
   // Replaces all, one at a time, with what is found now under the name that was asked for.
   void restart_all() {
-    rolling_.emplace(asked_.replicas, kReadyLeast + kReadyMore * slowest_, std::max(asked_.grace, kEnds));
+    rolling_.emplace(places(), kReadyLeast + kReadyMore * slowest_, std::max(asked_.grace, kEnds));
     rolled_run_ = asked_.run.empty() ? parse_checkpoint_reference(found_run(asked_.run, *first_)).run : asked_.run;
-    messages_.message(fmt::format("{} restart, one at a time", counted(asked_.replicas, "replica")));
+    messages_.message(fmt::format("{} restart, one at a time", counted(places(), "replica")));
   }
   // Those that serve look for a newer checkpoint.
   void look_now() {
@@ -84,7 +98,7 @@ class Replicas {
     for (Slot& slot : slots_)
       if (slot.process) (void)slot.process->process().signal_group(SIGTERM);
     if (leaving_) (void)leaving_->process().signal_group(SIGTERM);
-    for (int i = 0; i < asked_.replicas; ++i) {
+    for (int i = 0; i < places(); ++i) {
       std::optional<ReplicaProcess>& process = slot(i).process;
       if (!process) continue;
       process->process().stop(std::max(until - clock_.now(), Seconds()));
@@ -107,6 +121,9 @@ class Replicas {
     std::optional<Seconds> silent_since;
     bool was_started = false, has_served = false, given_up = false;
   };
+  bool is_canary(int i) const { return i == asked_.replicas; }
+  int places() const { return asked_.replicas + (asked_.canary.empty() ? 0 : 1); }
+  std::string who(int i) const { return is_canary(i) ? "the canary" : fmt::format("replica {}", i); }
   Slot& slot(int i) { return slots_[static_cast<std::size_t>(i)]; }
 
   Status look_after(int i) {
@@ -123,7 +140,7 @@ class Replicas {
       own.silent_since = clock_.now();
     }
     if (own.silent_since && clock_.now() - *own.silent_since >= kMostSilent) {
-      messages_.message(fmt::format("replica {} does not answer: it is killed", i));
+      messages_.message(fmt::format("{} does not answer: it is killed", who(i)));
       (void)own.process->process().signal_group(SIGKILL);
       balancer_.retire(i);
     }
@@ -137,7 +154,7 @@ class Replicas {
   }
   Status start(int i) {
     const bool again = std::exchange(slot(i).was_started, true);
-    Result<ReplicaProcess> process = process_of(again ? run_again_ : run_);
+    Result<ReplicaProcess> process = process_of(is_canary(i) ? canary_run_ : again ? run_again_ : run_);
     if (!process.ok()) return ended(i, process.error());
     slot(i).process = std::move(*process);
     slot(i).started = clock_.now();
@@ -163,17 +180,25 @@ class Replicas {
     if (asked_.follow) run_again_ = found_run(asked_.run, said);
     if (asked_.follow == Followed::latest) run_again_ = parse_checkpoint_reference(run_again_).run;
   }
+  // It gets requests from now on. `is_first`: it has found what the others serve.
+  void begin(int i, bool is_first) {
+    ReplicaProcess& process = *slot(i).process;
+    if (!first_) first_ = process.said();
+    if (is_first) find_again(*process.said());
+    const std::string serves = same_run(is_canary(i) ? asked_.canary : asked_.run, *process.said());
+    if (is_canary(i)) canary_run_ = serves;
+    balancer_.begin(i, process.address(), process.token(), asked_.canary.empty() ? "" : in_ascii(serves));
+  }
   void serve(int i) {
     Slot& own = slot(i);
     own.serves = clock_.now();
     slowest_ = std::max(slowest_, *own.serves - own.started);
-    balancer_.begin(i, own.process->address(), own.process->token());
-    if (!first_) {
-      first_ = own.process->said();
-      find_again(*first_);
+    const bool is_first = !first_;
+    begin(i, is_first);
+    if (is_first) {
       for (const std::string& line : before_) messages_.message(line);
     } else {
-      messages_.message(fmt::format("replica {} serves{}", i, own.has_served ? " again" : ""));
+      messages_.message(fmt::format("{} serves{}", who(i), own.has_served ? " again" : ""));
     }
     own.has_served = true;
   }
@@ -185,15 +210,16 @@ class Replicas {
     own.process.reset();
     own.serves.reset();
     if (!first_) return why;
-    if (!asked_.follow && why.kind == ErrorKind::not_found && is_gone()) return give_up(i);
+    if (is_canary(i) && !own.has_served) return give_up_canary(why);
+    if (!is_canary(i) && !asked_.follow && why.kind == ErrorKind::not_found && is_gone()) return give_up(i);
     const std::optional<Seconds> wait = own.restarts.after(served);
     own.given_up = !wait.has_value();
     if (wait) {
       ++restarts_;
       own.starts_at = clock_.now() + *wait;
-      messages_.message(fmt::format("replica {} has ended ({}): it starts again in {}", i, how, to_string(*wait)));
+      messages_.message(fmt::format("{} has ended ({}): it starts again in {}", who(i), how, to_string(*wait)));
     } else {
-      messages_.warning(error(ErrorKind::io, "replica {} has ended ({}) {} in a row, and is given up", i, how,
+      messages_.warning(error(ErrorKind::io, "{} has ended ({}) {} in a row, and is given up", who(i), how,
                               counted(ReplicaRestarts::kMost + 1, "time")));
     }
     return {};
@@ -218,7 +244,7 @@ class Replicas {
     switch (rolling_->next(clock_.now(), seen)) {
       case RollingStep::wait: break;
       case RollingStep::start: {
-        Result<ReplicaProcess> process = process_of(i == 0 ? rolled_run_ : run_again_);
+        Result<ReplicaProcess> process = process_of(is_canary(i) ? asked_.canary : i == 0 ? rolled_run_ : run_again_);
         if (!process.ok()) return end_rolling(i, process.error());
         fresh_ = std::move(*process);
         break;
@@ -227,13 +253,14 @@ class Replicas {
       case RollingStep::stop:
         if (seen.under_way > 0)
           messages_.message(
-              fmt::format("replica {}: the old one ends with {} under way", i, counted(seen.under_way, "request")));
+              fmt::format("{}: the old one ends with {} under way", who(i), counted(seen.under_way, "request")));
         (void)leaving_->process().signal_group(SIGTERM);
         break;
       case RollingStep::kill: (void)leaving_->process().signal_group(SIGKILL); break;
       case RollingStep::next:
         leaving_.reset();
-        messages_.message(fmt::format("replica {} is restarted, and serves {}", i, run_again_));
+        messages_.message(
+            fmt::format("{} is restarted, and serves {}", who(i), is_canary(i) ? canary_run_ : run_again_));
         if (rolling_->is_over()) rolling_.reset();
         break;
       case RollingStep::fail: {
@@ -254,14 +281,13 @@ class Replicas {
     own.silent_since.reset();
     own.was_started = own.has_served = true;
     own.given_up = false;
-    balancer_.begin(i, own.process->address(), own.process->token());
-    if (i == 0) find_again(*own.process->said());
+    begin(i, i == 0);
   }
   Status end_rolling(int i, const Error& why) {
     fresh_.reset();
     rolling_.reset();
     Error told =
-        error(why.kind, "replica {} is not restarted, and goes on as it is, as do those after it: {}", i, why.message);
+        error(why.kind, "{} is not restarted, and goes on as it is, as do those after it: {}", who(i), why.message);
     told.where = why.where;
     messages_.warning(std::move(told).hinted(
         why.hint.empty() ? fmt::format("mend it, and restart them all with: kill -HUP {}", ::getpid()) : why.hint));
@@ -284,11 +310,21 @@ class Replicas {
     return {};
   }
 
+  // One that never served would not the next time: what is wrong is with its model or the options.
+  Status give_up_canary(const Error& why) {
+    slot(asked_.replicas).given_up = true;
+    Error told = error(why.kind, "the canary is given up, and the others answer its share: {}", why.message);
+    told.where = why.where;
+    messages_.warning(std::move(told).hinted(why.hint));
+    return {};
+  }
+
   const ReplicasAsked& asked_;
   Balancer& balancer_;
   const RunMessages& messages_;
   Clock& clock_;
   std::string run_, run_again_;  // that a replica serves when it is started first, and later
+  std::string canary_run_;
   std::vector<Slot> slots_;
   std::optional<Node> first_;        // what the first one said of itself
   std::vector<std::string> before_;  // lines until then
@@ -309,7 +345,7 @@ Result<ReplicasServed> serve_replicas(const ReplicasAsked& asked,
                                       const RunMessages& messages, Clock& clock) {
   const SignalWatch watch(Hangup::reload);
   const std::unique_ptr<HttpUpstreams> upstreams = TRY(HttpUpstreams::start());
-  Balancer balancer(asked.replicas, *upstreams);
+  Balancer balancer(asked.replicas, *upstreams, asked.canary.empty() ? 0 : asked.canary_percent);
   HttpServerOptions options = asked.server;
   options.routes = balancer.routes();
   std::unique_ptr<HttpServer> server = TRY(HttpServer::start(std::move(options)));
