@@ -26,13 +26,13 @@ constexpr std::int64_t kMostCacheTokens = std::int64_t{1} << 31;  // their pages
 
 struct ServeCommand {
   std::string run, name, backend = "cpu", listen = "127.0.0.1", token_file, certificate, key, chat_template, pooling;
-  std::string speculate, follow, canary;
+  std::string speculate, follow, canary, shadow;
   bool unnormalized = false;
   int port = 8000;
   std::int64_t slots = 4, context = 0, cache_tokens = 0, waiting = 64, prefill_tokens = 0;
   double grace_s = 30, follow_every_s = 5;
   WeightsOption weights;
-  std::int64_t threads = 0, replicas = 1, canary_weight = 10;
+  std::int64_t threads = 0, replicas = 1, canary_weight = 10, shadow_weight = 100;
   bool balanced = false;                            // it is a replica
   std::function<std::vector<std::string>()> given;  // the options of each replica, as words
 };
@@ -130,7 +130,9 @@ ExitCode serve_replicas(const ServeCommand& options, Context& context) {
                          .server = server_options(options),
                          .grace = Seconds(options.grace_s),
                          .canary = options.canary,
-                         .canary_weight = options.canary_weight},
+                         .shadow = options.shadow,
+                         .canary_weight = options.canary_weight,
+                         .shadow_weight = options.shadow_weight},
                         context);
 }
 
@@ -226,7 +228,8 @@ void report_end(const ServingCounts& counts, Context& context) {
 }
 
 ExitCode serve(const ServeCommand& options, Context& context) {
-  if (options.replicas > 1 || !options.canary.empty()) return serve_replicas(options, context);
+  if (options.replicas > 1 || !options.canary.empty() || !options.shadow.empty())
+    return serve_replicas(options, context);
   const std::int64_t drafts = drafts_for(options.speculate, options.backend).value();
   const Seconds began = context.clock.now();
   const ServedModel served = model_to_serve(options, context);
@@ -323,6 +326,13 @@ void add_serve(Subcommand app, Context& context) {
       .check(at_least(1))
       .capture_default_str()
       .needs("--canary");
+  command.add_option("--shadow", options->shadow,
+                     "another model, as RUN: one process more serves it, gets the requests besides, and its answers "
+                     "are only compared with those that were sent");
+  command.add_option("--shadow-weight", options->shadow_weight, "percent of the requests that the shadow gets")
+      .check(at_least(1))
+      .capture_default_str()
+      .needs("--shadow");
   command
       .add_option(
           "--threads", options->threads,
@@ -333,7 +343,7 @@ void add_serve(Subcommand app, Context& context) {
   command.add_flag("--balanced", options->balanced, "it is a replica behind a balancer").hidden();
   options->given = [command] {
     return command.given({"--port", "--listen", "--token-file", "--certificate", "--key", "--replicas", "--threads",
-                          "--canary", "--canary-weight"});
+                          "--canary", "--canary-weight", "--shadow", "--shadow-weight"});
   };
   add_device_options(command, options->backend);
 }

@@ -295,6 +295,23 @@ TEST_F(ServeReplicas, a_canary_answers_its_share_under_the_same_name_and_a_broke
   EXPECT_NE(over.err.find("--canary-weight: 101 percent, at most 100"), std::string::npos) << over.err;
 }
 
+TEST_F(ServeReplicas, a_shadow_of_the_same_model_answers_the_same_and_is_seen_in_metrics_only) {
+  Server server(*systole_, {"--replicas", "1", "--shadow", "tiny-1", "--shadow-weight", "50"});
+  EXPECT_TRUE(comes_true([&] { return server.err().find("the shadow serves") != std::string::npos; })) << server.err();
+  for (int i = 0; i < 8; ++i) {
+    const std::string more = fmt::format(R"(, "max_tokens": 6, "stream": {})", i % 4 == 1);
+    const HttpReply reply = server.send("POST", "/v1/completions", prompt(i, more));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    EXPECT_EQ(reply.header("x-systole-model"), nullptr);
+  }
+  EXPECT_TRUE(comes_true([&] { return own_metric(server, "systole:shadow_same_text_total") == "4"; }))
+      << server.send("GET", "/metrics").body;
+  EXPECT_EQ(own_metric(server, "systole:shadow_different_text_total"), "0");
+  EXPECT_EQ(own_metric(server, R"(systole:version_latency_seconds_count{version="stable"})"), "8");
+  EXPECT_EQ(own_metric(server, R"(systole:version_latency_seconds_count{version="shadow"})"), "4");
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+}
+
 TEST_F(ServeReplicas, none_outlives_the_balancer) {
   Server server(*systole_, {"--replicas", "2"});
   ASSERT_TRUE(has_ready(server, 2)) << server.err();

@@ -48,12 +48,9 @@ std::string in_ascii(std::string text) {
 class Replicas {
  public:
   Replicas(const ReplicasAsked& asked, Balancer& balancer, const RunMessages& messages, Clock& clock)
-      : asked_(asked),
-        balancer_(balancer),
-        messages_(messages),
-        clock_(clock),
-        run_(asked.run),
-        canary_run_(asked.canary) {
+      : asked_(asked), balancer_(balancer), messages_(messages), clock_(clock), run_(asked.run) {
+    for (const auto& [name, model] : {std::pair("the canary", &asked.canary), {"the shadow", &asked.shadow}})
+      if (!model->empty()) beside_.push_back({name, *model, *model});
     slots_.resize(static_cast<std::size_t>(places()));
   }
 
@@ -68,7 +65,7 @@ class Replicas {
       asks_health_at_ = clock_.now() + kHealthEvery;
     }
     TRY(roll());
-    // The canary answers only its share.
+    // A canary answers only its share, and a shadow nobody.
     if (std::all_of(slots_.begin(), slots_.begin() + asked_.replicas, [](const Slot& each) { return each.given_up; }))
       return error(ErrorKind::io, "every replica is given up");
     return {};
@@ -121,9 +118,14 @@ class Replicas {
     std::optional<Seconds> silent_since;
     bool was_started = false, has_served = false, given_up = false;
   };
-  bool is_canary(int i) const { return i == asked_.replicas; }
-  int places() const { return asked_.replicas + (asked_.canary.empty() ? 0 : 1); }
-  std::string who(int i) const { return is_canary(i) ? "the canary" : fmt::format("replica {}", i); }
+  // What serves another model, behind the replicas in slots_.
+  struct Beside {
+    std::string name, asked, run;  // run: what it serves when it is started again
+  };
+  bool is_beside(int i) const { return i >= asked_.replicas; }
+  Beside& beside(int i) { return beside_[static_cast<std::size_t>(i - asked_.replicas)]; }
+  int places() const { return asked_.replicas + static_cast<int>(beside_.size()); }
+  std::string who(int i) { return is_beside(i) ? beside(i).name : fmt::format("replica {}", i); }
   Slot& slot(int i) { return slots_[static_cast<std::size_t>(i)]; }
 
   Status look_after(int i) {
@@ -154,7 +156,7 @@ class Replicas {
   }
   Status start(int i) {
     const bool again = std::exchange(slot(i).was_started, true);
-    Result<ReplicaProcess> process = process_of(is_canary(i) ? canary_run_ : again ? run_again_ : run_);
+    Result<ReplicaProcess> process = process_of(is_beside(i) ? beside(i).run : again ? run_again_ : run_);
     if (!process.ok()) return ended(i, process.error());
     slot(i).process = std::move(*process);
     slot(i).started = clock_.now();
@@ -185,8 +187,8 @@ class Replicas {
     ReplicaProcess& process = *slot(i).process;
     if (!first_) first_ = process.said();
     if (is_first) find_again(*process.said());
-    const std::string serves = same_run(is_canary(i) ? asked_.canary : asked_.run, *process.said());
-    if (is_canary(i)) canary_run_ = serves;
+    const std::string serves = same_run(is_beside(i) ? beside(i).asked : asked_.run, *process.said());
+    if (is_beside(i)) beside(i).run = serves;
     balancer_.begin(i, process.address(), process.token(), asked_.canary.empty() ? "" : in_ascii(serves));
   }
   void serve(int i) {
@@ -210,8 +212,8 @@ class Replicas {
     own.process.reset();
     own.serves.reset();
     if (!first_) return why;
-    if (is_canary(i) && !own.has_served) return give_up_canary(why);
-    if (!is_canary(i) && !asked_.follow && why.kind == ErrorKind::not_found && is_gone()) return give_up(i);
+    if (is_beside(i) && !own.has_served) return give_up_beside(i, why);
+    if (!is_beside(i) && !asked_.follow && why.kind == ErrorKind::not_found && is_gone()) return give_up(i);
     const std::optional<Seconds> wait = own.restarts.after(served);
     own.given_up = !wait.has_value();
     if (wait) {
@@ -244,7 +246,7 @@ class Replicas {
     switch (rolling_->next(clock_.now(), seen)) {
       case RollingStep::wait: break;
       case RollingStep::start: {
-        Result<ReplicaProcess> process = process_of(is_canary(i) ? asked_.canary : i == 0 ? rolled_run_ : run_again_);
+        Result<ReplicaProcess> process = process_of(is_beside(i) ? beside(i).asked : i == 0 ? rolled_run_ : run_again_);
         if (!process.ok()) return end_rolling(i, process.error());
         fresh_ = std::move(*process);
         break;
@@ -260,7 +262,7 @@ class Replicas {
       case RollingStep::next:
         leaving_.reset();
         messages_.message(
-            fmt::format("{} is restarted, and serves {}", who(i), is_canary(i) ? canary_run_ : run_again_));
+            fmt::format("{} is restarted, and serves {}", who(i), is_beside(i) ? beside(i).run : run_again_));
         if (rolling_->is_over()) rolling_.reset();
         break;
       case RollingStep::fail: {
@@ -311,9 +313,9 @@ class Replicas {
   }
 
   // One that never served would not the next time: what is wrong is with its model or the options.
-  Status give_up_canary(const Error& why) {
-    slot(asked_.replicas).given_up = true;
-    Error told = error(why.kind, "the canary is given up, and the others answer its share: {}", why.message);
+  Status give_up_beside(int i, const Error& why) {
+    slot(i).given_up = true;
+    Error told = error(why.kind, "{} is given up, and the replicas serve on: {}", beside(i).name, why.message);
     told.where = why.where;
     messages_.warning(std::move(told).hinted(why.hint));
     return {};
@@ -324,7 +326,7 @@ class Replicas {
   const RunMessages& messages_;
   Clock& clock_;
   std::string run_, run_again_;  // that a replica serves when it is started first, and later
-  std::string canary_run_;
+  std::vector<Beside> beside_;
   std::vector<Slot> slots_;
   std::optional<Node> first_;        // what the first one said of itself
   std::vector<std::string> before_;  // lines until then
@@ -345,7 +347,8 @@ Result<ReplicasServed> serve_replicas(const ReplicasAsked& asked,
                                       const RunMessages& messages, Clock& clock) {
   const SignalWatch watch(Hangup::reload);
   const std::unique_ptr<HttpUpstreams> upstreams = TRY(HttpUpstreams::start());
-  Balancer balancer(asked.replicas, *upstreams, asked.canary.empty() ? 0 : asked.canary_percent);
+  Balancer balancer(asked.replicas, *upstreams, asked.canary.empty() ? 0 : asked.canary_percent,
+                    asked.shadow.empty() ? 0 : asked.shadow_percent);
   HttpServerOptions options = asked.server;
   options.routes = balancer.routes();
   std::unique_ptr<HttpServer> server = TRY(HttpServer::start(std::move(options)));

@@ -11,8 +11,8 @@
 // If they do not follow a run, SIGHUP replaces them one at a time (rolling_restart.h) by new ones, of which the first
 // finds the model anew under the name that was asked for and the others serve the same; no request is lost.
 //
-// A canary is one replica more, with another model under the same name. A replica of the model is the first, and one that
-// cannot load the canary's is given up at once.
+// A canary and a shadow are one replica more each, with another model under the same name. Neither is the first, and one
+// that cannot load its model is given up at once.
 
 #include <functional>
 #include <optional>
@@ -35,6 +35,8 @@ struct ReplicasAsked {
   Seconds grace{30.0};                  // that requests have to end once it is stopped
   std::string canary = {};              // what the canary serves, as `run`; empty: there is none
   int canary_percent = 0;               // of the requests, for it
+  std::string shadow = {};              // the same of a shadow
+  int shadow_percent = 0;
 };
 
 struct ReplicasServed {

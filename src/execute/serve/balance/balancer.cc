@@ -1,5 +1,7 @@
 #include "execute/serve/balance/balancer.h"
 
+#include <array>
+
 #include "execute/serve/balance/forwarded_request.h"
 #include "execute/serve/balance/labelled_metrics.h"
 #include "ground/base/document.h"
@@ -45,28 +47,45 @@ class HealthQuestion : public HttpReplySink {
   int status_ = 0;
 };
 
-// Of the stable replicas and the canary. REQUIRES: the state's lock is held.
+// What compares the stable replicas, the canary and the shadow. REQUIRES: the state's lock is held.
 std::string version_metrics(const State& state) {
   std::string text;
   const auto head = [&](const char* name, const char* type, const char* help) {
-    text += fmt::format("# HELP systole:version_{0} {1}\n# TYPE systole:version_{0} {2}\n", name, help, type);
+    text += fmt::format("# HELP systole:{0} {1}\n# TYPE systole:{0} {2}\n", name, help, type);
   };
-  const auto both = [&](const char* name, auto stable, auto canary) {
-    text +=
-        fmt::format("systole:version_{0}{{version=\"stable\"}} {1}\nsystole:version_{0}{{version=\"canary\"}} {2}\n",
-                    name, stable, canary);
+  struct Shown {
+    State::Version version;
+    const char* label;
+    bool is_there;
   };
-  const State::VersionCounts &stable = state.versions[0], &canary = state.versions[1];
-  head("requests_total", "counter", "Requests at a version that have ended; not those that it had no place for.");
-  both("requests_total", stable.requests, canary.requests);
-  head("errors_total", "counter", "Those without an answer, with a part of one, or with status 5xx.");
-  both("errors_total", stable.errors, canary.errors);
-  head("latency_seconds", "summary", "From the request to the end of an answer with status 200.");
-  both("latency_seconds_sum", stable.answered_in.count(), canary.answered_in.count());
-  both("latency_seconds_count", stable.answers, canary.answers);
-  head("time_to_first_token_seconds", "summary", "From the request to the first piece of a stream.");
-  both("time_to_first_token_seconds_sum", stable.first_piece_in.count(), canary.first_piece_in.count());
-  both("time_to_first_token_seconds_count", stable.streams, canary.streams);
+  const std::array<Shown, 3> all = {{{State::kStable, "stable", true},
+                                     {State::kCanary, "canary", state.canary_percent > 0},
+                                     {State::kShadow, "shadow", state.shadow_percent > 0}}};
+  const auto of_each = [&](const char* name, auto value) {
+    for (const Shown& each : all)
+      if (each.is_there)
+        text += fmt::format("systole:version_{}{{version=\"{}\"}} {}\n", name, each.label,
+                            value(state.versions[each.version]));
+  };
+  using Counts = State::VersionCounts;
+  head("version_requests_total", "counter", "Requests at a version that have ended; not those it had no place for.");
+  of_each("requests_total", [](const Counts& of) { return of.requests; });
+  head("version_errors_total", "counter", "Those without an answer, with a part of one, or with status 5xx.");
+  of_each("errors_total", [](const Counts& of) { return of.errors; });
+  head("version_latency_seconds", "summary", "From the request to the end of an answer with status 200.");
+  of_each("latency_seconds_sum", [](const Counts& of) { return of.answered_in.count(); });
+  of_each("latency_seconds_count", [](const Counts& of) { return of.answers; });
+  head("version_time_to_first_token_seconds", "summary", "From the request to the first piece of a stream.");
+  of_each("time_to_first_token_seconds_sum", [](const Counts& of) { return of.first_piece_in.count(); });
+  of_each("time_to_first_token_seconds_count", [](const Counts& of) { return of.streams; });
+  if (state.shadow_percent == 0) return text;
+  const auto counter = [&](const char* name, const char* help, std::int64_t value) {
+    head(name, "counter", help);
+    text += fmt::format("systole:{} {}\n", name, value);
+  };
+  counter("shadow_same_text_total", "Requests that the shadow answered with the same text.", state.shadow.same);
+  counter("shadow_different_text_total", "Requests that it answered with another text.", state.shadow.different);
+  counter("shadow_dropped_total", "Requests that it was not sent or had no place for.", state.shadow.dropped);
   return text;
 }
 
@@ -88,7 +107,7 @@ std::string own_metrics(State& state) {
   for (std::size_t i = 0; i < state.replicas.size(); ++i)
     text +=
         fmt::format("systole:outstanding_tokens{{replica=\"{}\"}} {}\n", i, state.choice.tokens(static_cast<int>(i)));
-  if (state.canary_percent > 0) text += version_metrics(state);
+  if (state.canary_percent > 0 || state.shadow_percent > 0) text += version_metrics(state);
   return text;
 }
 
@@ -156,12 +175,14 @@ HttpResponse health(State& state) {
 
 }  // namespace
 
-Balancer::Balancer(int replicas, HttpUpstreams& upstreams, int canary_percent)
-    : state_(new State{
-          .upstreams = upstreams,
-          .choice = ReplicaChoice(replicas + (canary_percent > 0 ? 1 : 0)),
-          .replicas = std::vector<State::Replica>(static_cast<std::size_t>(replicas + (canary_percent > 0 ? 1 : 0))),
-          .canary_percent = canary_percent}) {}
+Balancer::Balancer(int replicas, HttpUpstreams& upstreams, int canary_percent, int shadow_percent) {
+  const int places = replicas + (canary_percent > 0 ? 1 : 0) + (shadow_percent > 0 ? 1 : 0);
+  state_.reset(new State{.upstreams = upstreams,
+                         .choice = ReplicaChoice(places),
+                         .replicas = std::vector<State::Replica>(static_cast<std::size_t>(places)),
+                         .canary_percent = canary_percent,
+                         .shadow_percent = shadow_percent});
+}
 
 std::vector<HttpRoute> Balancer::routes() const {
   const auto passes = [this](const char* method, const char* pattern) {

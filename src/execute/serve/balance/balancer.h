@@ -12,8 +12,9 @@
 //   /metrics       those of all replicas, with a label `replica`, and the balancer's own
 //
 // A canary is one replica more, with another model, which gets a share of the completions and vectors. If it is not
-// ready, has no place or fails, a stable one answers. It counts as no replica that is ready, and the balancer's metrics
-// compare both.
+// ready, has no place or fails, a stable one answers. A shadow is another one, which is sent a share of the same requests
+// besides; nobody gets or waits for its answers (shadow_comparison.h). Neither counts as a replica that is ready, and the
+// balancer's metrics compare all three.
 //
 // The caller starts the replicas, and says where each one is. A replica takes the client's key, by which requests take
 // turns, from the header kKeyHeader (ServedApi::key_header).
@@ -39,9 +40,9 @@ class Balancer {
   static constexpr const char* kKeyHeader = "x-systole-key";
   static constexpr const char* kModelHeader = "X-Systole-Model";  // of an answer: what `begin` said
 
-  // `upstreams` must outlive the server of the routes. `canary_percent`: of the requests; if it is not 0, the replica
-  // number `replicas` is the canary.
-  Balancer(int replicas, HttpUpstreams& upstreams, int canary_percent = 0);
+  // `upstreams` must outlive the server of the routes. `canary_percent`, `shadow_percent`: of the requests; if they are
+  // not 0, the next replicas after number `replicas` - 1 are the canary and the shadow.
+  Balancer(int replicas, HttpUpstreams& upstreams, int canary_percent = 0, int shadow_percent = 0);
   std::vector<HttpRoute> routes() const;
 
   // From any thread:
@@ -59,7 +60,7 @@ class Balancer {
   int unanswered(int replica) const;
   // Requests that are still under way at those that stood at this place before.
   int left_open(int replica) const;
-  int ready() const;  // without the canary
+  int ready() const;  // without the canary and the shadow
   BalancerCounts counts() const;
 
   struct State;

@@ -1,7 +1,8 @@
 #pragma once
-// What the connections of a balancer share. For balancer.cc and forwarded_request.cc alone.
+// What the connections of a balancer share. Part of Balancer.
 
 #include <array>
+#include <chrono>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -11,6 +12,12 @@
 #include "execute/serve/balance/replica_choice.h"
 
 namespace systole {
+
+// It has no place, and another replica may have one.
+inline bool is_refusal(int status) { return status == 429 || status == 503; }
+inline Seconds seconds_since(std::chrono::steady_clock::time_point begin) {
+  return Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+}
 
 struct Balancer::State {
   struct Replica {
@@ -29,6 +36,13 @@ struct Balancer::State {
     NetAddress address;
     std::string token, model;
   };
+  enum Version { kStable, kCanary, kShadow };
+  static constexpr std::int64_t kMostShadowed = 32;  // requests under way at the shadow; one more is dropped
+  struct ShadowCounts {
+    std::int64_t open = 0;     // under way
+    std::int64_t dropped = 0;  // that the shadow was not sent, or had no place for
+    std::int64_t same = 0, different = 0;
+  };
   // Of the attempts at the replicas of one version, but for those that were refused for want of a place.
   struct VersionCounts {
     std::int64_t requests = 0;
@@ -44,37 +58,46 @@ struct Balancer::State {
   ReplicaChoice choice;
   std::vector<Replica> replicas;
   BalancerCounts counts = {};
-  int canary_percent = 0;                      // 0: there is none; otherwise the last replica is the canary
-  std::uint64_t dealt = 0;                     // requests of which the canary has its share
-  std::array<VersionCounts, 2> versions = {};  // stable, canary
+  int canary_percent = 0, shadow_percent = 0;  // 0: there is none; otherwise they are the last replicas, in this order
+  std::uint64_t canary_dealt = 0, shadow_dealt = 0;  // requests of which each has its share
+  std::array<VersionCounts, 3> versions = {};
+  ShadowCounts shadow = {};
 
-  bool is_canary(int replica) const { return canary_percent > 0 && replica == stable(); }
-  int stable() const { return static_cast<int>(replicas.size()) - (canary_percent > 0 ? 1 : 0); }
-  int stable_ready() const { return choice.ready() - (canary_percent > 0 && choice.is_ready(stable()) ? 1 : 0); }
-
-  // Whether the next request is of the canary's share, which is spread evenly: of 10% every tenth one.
-  bool deal_canary() {
-    const std::lock_guard lock(mutex);
-    const auto percent = static_cast<std::uint64_t>(canary_percent);
-    const std::uint64_t before = dealt++ * percent / 100;
-    return dealt * percent / 100 > before;
+  int stable() const { return static_cast<int>(replicas.size()) - (canary_percent > 0) - (shadow_percent > 0); }
+  Version version_of(int replica) const {
+    if (replica < stable()) return kStable;
+    return canary_percent > 0 && replica == stable() ? kCanary : kShadow;
+  }
+  int stable_ready() const {
+    int ready = 0;
+    for (int i = 0; i < stable(); ++i) ready += choice.is_ready(i) ? 1 : 0;
+    return ready;
   }
 
-  // `of_canary`: it is of the canary's share, which a stable replica gets if the canary cannot; never the other way.
-  std::optional<Place> choose(const RequestCost& cost, std::vector<int> tried, bool of_canary) {
+  // Whether the next request is of a share, which is spread evenly: of 10% every tenth one.
+  bool deal(int percent, std::uint64_t& dealt) {
+    if (percent == 0) return false;
+    const std::lock_guard lock(mutex);
+    const auto of_hundred = static_cast<std::uint64_t>(percent);
+    const std::uint64_t before = dealt++ * of_hundred / 100;
+    return dealt * of_hundred / 100 > before;
+  }
+
+  // A request of the canary's share goes to a stable replica if the canary cannot; never the other way.
+  std::optional<Place> choose(const RequestCost& cost, const std::vector<int>& tried, Version version) {
     const std::lock_guard lock(mutex);
     std::optional<int> chosen;
-    if (canary_percent > 0) {
-      std::vector<int> others = tried;
-      for (int i = 0; i < stable(); ++i) others.push_back(i);
-      if (of_canary) chosen = choice.choose({.tokens = cost.tokens}, others);  // its prefix stays where it was
-      tried.push_back(stable());
-    }
-    if (!chosen) chosen = choice.choose(cost, tried);
-    if (!chosen) return {};
-    Replica& replica = replicas[static_cast<std::size_t>(*chosen)];
-    ++replica.open;
-    return Place{*chosen, replica.begun, *replica.address, replica.token, replica.model};
+    if (version == kCanary) chosen = choice.choose({.tokens = cost.tokens}, and_others(tried, kCanary));
+    if (!chosen) chosen = choice.choose(cost, and_others(tried, kStable));
+    return chosen ? std::optional(take(*chosen)) : std::nullopt;
+  }
+  // Nothing: it is not ready or too far behind, and the request is dropped.
+  std::optional<Place> choose_shadow(const RequestCost& cost) {
+    const std::lock_guard lock(mutex);
+    std::optional<int> chosen;
+    if (shadow.open < kMostShadowed) chosen = choice.choose({.tokens = cost.tokens}, and_others({}, kShadow));
+    ++(chosen ? shadow.open : shadow.dropped);
+    return chosen ? std::optional(take(*chosen)) : std::nullopt;
   }
   void give_back(const Place& place, std::int64_t tokens) {
     const std::lock_guard lock(mutex);
@@ -87,15 +110,40 @@ struct Balancer::State {
     const Replica& asked = replicas[static_cast<std::size_t>(replica)];
     if (asked.begun == begun && asked.address) choice.set_ready(replica, ready);
   }
-  // `change` is called with the counts of the replica's version.
-  template <typename Change>
-  void count_version(int replica, Change change) {
+  // An attempt has ended, `after` it was sent; `status`: of its answer.
+  void count_attempt(int replica, const Status& how, int status, Seconds after) {
+    if (!how.ok() && how.error().kind == ErrorKind::busy) return;  // it was not sent
+    if (how.ok() && is_refusal(status)) return;
     const std::lock_guard lock(mutex);
-    change(versions[is_canary(replica) ? 1 : 0]);
+    VersionCounts& of = versions[version_of(replica)];
+    ++of.requests;
+    if (!how.ok() || status >= 500) ++of.errors;
+    if (!how.ok() || status != 200) return;
+    ++of.answers;
+    of.answered_in += after;
+  }
+  void count_stream(int replica, Seconds after) {
+    const std::lock_guard lock(mutex);
+    VersionCounts& of = versions[version_of(replica)];
+    ++of.streams;
+    of.first_piece_in += after;
   }
   void count(std::int64_t BalancerCounts::*of) {
     const std::lock_guard lock(mutex);
     ++(counts.*of);
+  }
+
+ private:
+  // Those that were tried, and all of other versions.
+  std::vector<int> and_others(std::vector<int> tried, Version version) const {
+    for (int i = 0; i < static_cast<int>(replicas.size()); ++i)
+      if (version_of(i) != version) tried.push_back(i);
+    return tried;
+  }
+  Place take(int chosen) {
+    Replica& replica = replicas[static_cast<std::size_t>(chosen)];
+    ++replica.open;
+    return {chosen, replica.begun, *replica.address, replica.token, replica.model};
   }
 };
 

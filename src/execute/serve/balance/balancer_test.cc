@@ -24,10 +24,10 @@ constexpr const char* kAsked = R"({"model": "m", "prompt": "All", "max_tokens": 
 class BalancerTest : public testing::Test {
  protected:
   // One replica for each.
-  void start(std::vector<Answer> answers, int canary_percent = 0) {
+  void start(std::vector<Answer> answers, int canary_percent = 0, int shadow_percent = 0) {
     for (Answer& answer : answers) replicas_.push_back(std::make_unique<FakeUpstream>(std::move(answer)));
-    const int stable = static_cast<int>(replicas_.size()) - (canary_percent > 0 ? 1 : 0);
-    balancer_ = std::make_unique<Balancer>(stable, *upstreams_, canary_percent);
+    const int stable = static_cast<int>(replicas_.size()) - (canary_percent > 0 ? 1 : 0) - (shadow_percent > 0 ? 1 : 0);
+    balancer_ = std::make_unique<Balancer>(stable, *upstreams_, canary_percent, shadow_percent);
     server_ = HttpServer::start({.routes = balancer_->routes(), .tokens = {"ours"}}).value();
     for (std::size_t i = 0; i < replicas_.size(); ++i)
       balancer_->begin(static_cast<int>(i), replicas_[i]->address(), "theirs");
@@ -39,6 +39,7 @@ class BalancerTest : public testing::Test {
     return client_->send(request).value();
   }
   HttpReply complete() { return send("POST", "/v1/completions", kAsked); }
+  static std::string json(const HttpReply& reply) { return parse_json(reply.body, "reply").value().text_at("text"); }
   HttpWire streaming() const {
     HttpWire wire(server_->address());
     wire.say(
@@ -307,6 +308,38 @@ TEST_F(BalancerTest, a_stable_replica_answers_for_a_canary_that_cannot_but_not_t
   EXPECT_EQ(balancer_->ready(), 0);
   EXPECT_EQ(send("GET", "/health/ready").status, 503);
   EXPECT_EQ(replicas_[1]->requests(), 0);
+}
+
+TEST_F(BalancerTest, a_shadow_is_asked_besides_and_its_answers_are_only_compared) {
+  std::atomic<int> asked = 0;
+  const auto shadow = [&](const std::string& request) {
+    if (!request.starts_with("POST ")) return Reply{FakeUpstream::whole(200, "")};
+    EXPECT_TRUE(request.ends_with(kAsked)) << request;
+    EXPECT_NE(request.find("Bearer theirs"), std::string::npos) << request;
+    switch (asked++) {
+      case 0: return Reply{FakeUpstream::whole(200, R"({"id": "b", "text": "All"})")};
+      case 1: return Reply{FakeUpstream::whole(200, R"({"id": "b", "text": "None"})")};
+      case 2: return Reply{FakeUpstream::whole(429, "{}")};
+      default: return Reply{"", true};  // never answered
+    }
+  };
+  start({says(200, R"({"id": "a", "text": "All"})"), shadow}, 0, 50);
+  const auto metric = [&](const std::string& line) {
+    return comes_true(
+        [&] { return send("GET", "/metrics").body.find("\nsystole:" + line + "\n") != std::string::npos; });
+  };
+  for (const char* counted : {"shadow_same_text_total 1", "shadow_different_text_total 1", "shadow_dropped_total 1"}) {
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(json(complete()), "All");
+    EXPECT_TRUE(metric(counted)) << send("GET", "/metrics").body;
+  }
+  EXPECT_EQ(asked, 3) << "every second one";
+  EXPECT_TRUE(metric("version_latency_seconds_count{version=\"shadow\"} 2"));
+  EXPECT_TRUE(metric("version_requests_total{version=\"stable\"} 6"));
+  for (int i = 0; i < 80; ++i) EXPECT_EQ(json(complete()), "All") << "nobody waits for it";
+  EXPECT_TRUE(comes_true([&] { return asked == 3 + 32; }));
+  EXPECT_TRUE(metric("shadow_dropped_total 9")) << "of 40 more it has 32 under way";
+  EXPECT_EQ(balancer_->ready(), 1);
+  EXPECT_EQ(balancer_->counts().failed + balancer_->counts().retries, 0);
 }
 
 TEST_F(BalancerTest, metrics_are_those_of_all_that_answer) {
