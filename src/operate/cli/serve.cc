@@ -27,13 +27,13 @@ constexpr std::int64_t kMostCacheTokens = std::int64_t{1} << 31;  // their pages
 
 struct ServeCommand {
   std::string run, name, backend = "cpu", listen = "127.0.0.1", token_file, certificate, key, chat_template, pooling;
-  std::string speculate, follow, cache_type = "f32";
+  std::string speculate, follow, canary, shadow, cache_type = "f32";
   bool unnormalized = false;
   int port = 8000;
   std::int64_t slots = 4, context = 0, cache_tokens = 0, waiting = 64, prefill_tokens = 0;
   double grace_s = 30, follow_every_s = 5;
   WeightsOption weights;
-  std::int64_t threads = 0, replicas = 1;
+  std::int64_t threads = 0, replicas = 1, canary_weight = 10, shadow_weight = 100;
   bool balanced = false;                            // it is a replica
   std::function<std::vector<std::string>()> given;  // the options of each replica, as words
 };
@@ -129,7 +129,11 @@ ExitCode serve_replicas(const ServeCommand& options, Context& context) {
                          .words = options.given(),
                          .follow = followed(options),
                          .server = server_options(options),
-                         .grace = Seconds(options.grace_s)},
+                         .grace = Seconds(options.grace_s),
+                         .canary = options.canary,
+                         .shadow = options.shadow,
+                         .canary_weight = options.canary_weight,
+                         .shadow_weight = options.shadow_weight},
                         context);
 }
 
@@ -232,7 +236,8 @@ void report_end(const ServingCounts& counts, Context& context) {
 }
 
 ExitCode serve(const ServeCommand& options, Context& context) {
-  if (options.replicas > 1) return serve_replicas(options, context);
+  if (options.replicas > 1 || !options.canary.empty() || !options.shadow.empty())
+    return serve_replicas(options, context);
   const Speculation speculation = speculation_for(options.speculate, options.backend).value();
   const Seconds began = context.clock.now();
   const ServedModel served = model_to_serve(options, context);
@@ -335,6 +340,19 @@ void add_serve(Subcommand app, Context& context) {
                   "processes that serve the model, behind one port; each loads it for itself")
       .check(at_least(1))
       .capture_default_str();
+  command.add_option("--canary", options->canary,
+                     "another model, as RUN: one process more serves it, behind the same port and under the same name");
+  command.add_option("--canary-weight", options->canary_weight, "percent of the requests that the canary answers")
+      .check(at_least(1))
+      .capture_default_str()
+      .needs("--canary");
+  command.add_option("--shadow", options->shadow,
+                     "another model, as RUN: one process more serves it, gets the requests besides, and its answers "
+                     "are only compared with those that were sent");
+  command.add_option("--shadow-weight", options->shadow_weight, "percent of the requests that the shadow gets")
+      .check(at_least(1))
+      .capture_default_str()
+      .needs("--shadow");
   command
       .add_option(
           "--threads", options->threads,
@@ -344,7 +362,8 @@ void add_serve(Subcommand app, Context& context) {
       .capture_default_str();
   command.add_flag("--balanced", options->balanced, "it is a replica behind a balancer").hidden();
   options->given = [command] {
-    return command.given({"--port", "--listen", "--token-file", "--certificate", "--key", "--replicas", "--threads"});
+    return command.given({"--port", "--listen", "--token-file", "--certificate", "--key", "--replicas", "--threads",
+                          "--canary", "--canary-weight", "--shadow", "--shadow-weight"});
   };
   add_device_options(command, options->backend);
 }

@@ -17,7 +17,8 @@ constexpr std::int64_t kMostReplicas = 64;
 std::vector<std::string> replica_words(const BalancedServe& options) {
   std::vector<std::string> words{"/proc/self/exe", "serve"};
   words.insert(words.end(), options.words.begin(), options.words.end());
-  const std::int64_t share = std::max<std::int64_t>(allowed_cores() / options.replicas, 1);
+  const std::int64_t share = std::max<std::int64_t>(
+      allowed_cores() / (options.replicas + !options.canary.empty() + !options.shadow.empty()), 1);
   const std::int64_t threads = options.threads > 0 ? options.threads : share;
   if (options.backend == "cpu") words.push_back(fmt::format("--threads={}", threads));
   return words;
@@ -29,6 +30,18 @@ Node document(const BalancedServe& options, const std::string& url, const Node& 
   for (const Node::Entry& entry : first.entries())
     if (entry.key != "systole" && entry.key != "version") node.set(entry.key, entry.value);
   return node.set("url", url).set("replicas", options.replicas);
+}
+
+// Of a canary or a shadow.
+void check_beside(const BalancedServe& options, const char* name, const std::string& model, std::int64_t weight) {
+  if (model.empty()) return;
+  if (weight > 100)
+    fail(error(ErrorKind::invalid, "--{}-weight: {} percent, at most 100", name, weight)
+             .hinted(fmt::format("--{}-weight 100", name)));
+  if (options.follow)
+    fail(error(ErrorKind::unsupported, "--{}: with --follow the replicas change to newer checkpoints by themselves",
+               name)
+             .hinted("leave --follow out; SIGHUP to the balancer has all serve the newest checkpoint"));
 }
 
 }  // namespace
@@ -46,12 +59,18 @@ ExitCode serve_balanced(const BalancedServe& options, Context& context) {
     fail(
         error(ErrorKind::unsupported, "--replicas: several processes on {} would take the same device", options.backend)
             .hinted("leave it out, or compute with --backend cpu"));
+  check_beside(options, "canary", options.canary, options.canary_weight);
+  check_beside(options, "shadow", options.shadow, options.shadow_weight);
   const ReplicasAsked asked{static_cast<int>(options.replicas),
                             replica_words(options),
                             options.run,
                             options.follow,
                             options.server,
-                            options.grace};
+                            options.grace,
+                            options.canary,
+                            static_cast<int>(options.canary_weight),
+                            options.shadow,
+                            static_cast<int>(options.shadow_weight)};
   const auto begun = [&](const NetAddress& address, const Node& first) {
     const std::string url = api_url(address, options.server);
     const auto count = [&](const char* key, const char* noun) {
@@ -60,6 +79,11 @@ ExitCode serve_balanced(const BalancedServe& options, Context& context) {
     context.out.stream(fmt::format("{} at {}: {}, each with {} of {} at once\n", first.text_at("model"), url,
                                    counted(options.replicas, "replica"), count("slots", "sequence"),
                                    count("context", "token")));
+    if (!options.canary.empty())
+      context.out.notice(fmt::format("{}% of the requests go to '{}'", options.canary_weight, options.canary));
+    if (!options.shadow.empty())
+      context.out.notice(
+          fmt::format("{}% of the requests are also sent to '{}'", options.shadow_weight, options.shadow));
     context.out.json(document(options, url, first));
   };
   const ReplicasServed served = serve_replicas(asked, begun, scene_of(context).messages, context.clock).value();

@@ -14,6 +14,8 @@ struct BalancedServe {
   std::optional<Followed> follow;  // as these say
   HttpServerOptions server;
   Seconds grace{30.0};
+  std::string canary, shadow;  // empty: none
+  std::int64_t canary_weight = 0, shadow_weight = 0;
 };
 
 // Where OpenAI's clients find a server: "http://127.0.0.1:8000/v1".

@@ -2,6 +2,9 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
+#include <atomic>
+#include <exception>
 #include <filesystem>
 #include <thread>
 
@@ -163,6 +166,149 @@ TEST_F(ServeReplicas, one_whose_checkpoint_is_gone_is_given_up_at_once_and_the_o
   EXPECT_NE(server.err().find("checkpoint 'removed@2', which all serve, is gone"), std::string::npos) << server.err();
   EXPECT_NE(server.err().find("--follow latest"), std::string::npos) << server.err();
   EXPECT_EQ(server.complete(R"(, "max_tokens": 2)").status, 200);
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+}
+
+// Clients that ask until they go, each over connections of its own; every second answer is a stream.
+class Load {
+ public:
+  Load(const Server& server, int clients) {
+    for (int i = 0; i < clients; ++i) {
+      threads_.emplace_back([this, i, client = server.another_client()] {
+        for (int request = i; !is_over_; ++request) {
+          const bool streams = request % 2 == 0;
+          const std::string more = fmt::format(R"(, "max_tokens": 24, "min_tokens": 24, "stream": {})", streams);
+          try {
+            const HttpReply reply = client(prompt(request, more));
+            const bool is_whole = reply.status == 200 && (!streams || reply.body.ends_with("data: [DONE]\n\n"));
+            ++(is_whole ? answered_ : failed_);
+          } catch (const std::exception&) { ++failed_; }
+        }
+      });
+    }
+  }
+  ~Load() { end(); }
+  void end() {
+    is_over_ = true;
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+  int answered() const { return answered_; }
+  int failed() const { return failed_; }
+
+ private:
+  std::atomic<bool> is_over_ = false;
+  std::atomic<int> answered_ = 0, failed_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(ServeReplicas, a_hangup_restarts_them_one_at_a_time_and_no_request_fails) {
+  Server server(*systole_, {"--replicas", "2"});
+  ASSERT_TRUE(has_ready(server, 2)) << server.err();
+  const std::vector<pid_t> before = children_of(server.pid());
+  ASSERT_EQ(before.size(), 2U);
+  Load load(server, 3);
+  EXPECT_TRUE(comes_true([&] { return load.answered() >= 6; }));
+  server.signal(SIGHUP);
+  EXPECT_TRUE(comes_true([&] { return server.err().find("replica 0 is restarted") != std::string::npos; }));
+  EXPECT_GE(std::stoi(own_metric(server, "systole:replicas_ready")), 2) << "no place is empty";
+  EXPECT_TRUE(comes_true([&] { return server.err().find("replica 1 is restarted") != std::string::npos; }))
+      << server.err();
+  const int restarted = load.answered();
+  EXPECT_TRUE(comes_true([&] { return load.answered() >= restarted + 6; })) << "the new ones answer";
+  load.end();
+  EXPECT_EQ(load.failed(), 0) << server.err();
+  EXPECT_EQ(own_metric(server, "systole:balancer_retries_total"), "0");
+  EXPECT_EQ(own_metric(server, "systole:balancer_failed_total"), "0");
+  const std::vector<pid_t> after = children_of(server.pid());
+  EXPECT_EQ(after.size(), 2U);
+  for (const pid_t replica : after) EXPECT_EQ(std::ranges::count(before, replica), 0);
+  for (const pid_t replica : before) EXPECT_FALSE(is_alive(replica));
+  EXPECT_EQ(server.err().find("has ended"), std::string::npos) << "it was asked for: " << server.err();
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+}
+
+TEST_F(ServeReplicas, a_restart_finds_the_newest_checkpoint_and_without_one_the_old_replicas_stay) {
+  const Captured made = systole_->run({"run", "job.yaml", "--folder", "rolled", "--backend", "reference"});
+  ASSERT_EQ(made.exit.code, 0) << made.err;
+  Server server(*systole_, {"--replicas", "2", "--name", "tiny-1"}, "rolled");
+  ASSERT_TRUE(has_ready(server, 2)) << server.err();
+  const Captured more = systole_->run({"resume", "rolled", "--set", "train.steps=4", "--backend", "reference"});
+  ASSERT_EQ(more.exit.code, 0) << more.err;  // it keeps one checkpoint
+  const auto said = [&](const char* what) {
+    return comes_true([&] { return server.err().find(what) != std::string::npos; });
+  };
+  server.signal(SIGHUP);
+  EXPECT_TRUE(said("replica 0 is restarted, and serves rolled@4")) << server.err();
+  EXPECT_TRUE(said("replica 1 is restarted, and serves rolled@4")) << server.err();
+
+  const std::vector<pid_t> before = children_of(server.pid());
+  std::filesystem::rename(systole_->folder() / "rolled", systole_->folder() / "elsewhere");
+  server.signal(SIGHUP);
+  EXPECT_TRUE(said("replica 0 is not restarted, and goes on as it is")) << server.err();
+  EXPECT_NE(server.err().find("hint: "), std::string::npos) << server.err();
+  EXPECT_EQ(children_of(server.pid()), before);
+  EXPECT_TRUE(has_ready(server, 2)) << server.err();
+  EXPECT_EQ(server.complete(R"(, "max_tokens": 2)").status, 200);
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+}
+
+TEST_F(ServeReplicas, a_canary_answers_its_share_under_the_same_name_and_a_broken_one_is_left_out) {
+  const Captured made = systole_->run({"run", "job.yaml", "--folder", "newer", "--backend", "reference"});
+  ASSERT_EQ(made.exit.code, 0) << made.err;
+  const std::vector<std::string> one{"--replicas", "1", "--canary-weight", "25", "--canary"};
+  const auto with = [&](const char* canary) {
+    std::vector<std::string> words = one;
+    words.emplace_back(canary);
+    return words;
+  };
+  {
+    Server server(*systole_, with("newer"));
+    EXPECT_TRUE(comes_true([&] { return server.err().find("the canary serves") != std::string::npos; }))
+        << server.err();
+    std::vector<std::string> models;
+    for (int i = 0; i < 12; ++i) {
+      const HttpReply reply = server.send("POST", "/v1/completions", prompt(0, R"(, "max_tokens": 2)"));
+      EXPECT_EQ(reply.status, 200) << reply.body;
+      const std::string* model = reply.header("x-systole-model");
+      models.push_back(model == nullptr ? "none" : *model);
+      EXPECT_EQ(json_of(reply).text_at("model"), "tiny-1");
+    }
+    EXPECT_EQ(std::ranges::count(models, "newer@2"), 3);
+    EXPECT_EQ(std::ranges::count(models, "tiny-1@2"), 9);
+    EXPECT_EQ(own_metric(server, R"(systole:version_latency_seconds_count{version="canary"})"), "3");
+    EXPECT_EQ(own_metric(server, R"(systole:version_latency_seconds_count{version="stable"})"), "9");
+    EXPECT_EQ(json_of(server.send("GET", "/health/ready")).text_at("replicas"), "1");
+    server.signal(SIGHUP);
+    EXPECT_TRUE(comes_true([&] { return server.err().find("the canary is restarted") != std::string::npos; }))
+        << server.err();
+    EXPECT_NE(server.err().find("replica 0 is restarted, and serves tiny-1@2"), std::string::npos) << server.err();
+    EXPECT_TRUE(server.stop().ok()) << server.err();
+  }
+  Server server(*systole_, with("nothing"));
+  EXPECT_TRUE(comes_true([&] { return server.err().find("the canary is given up") != std::string::npos; }))
+      << server.err();
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(server.complete(R"(, "max_tokens": 2)").status, 200);
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+  const Captured over = systole_->run({"serve", "tiny-1", "--canary", "newer", "--canary-weight", "101"});
+  EXPECT_EQ(over.exit.code, 2) << over.err;
+  EXPECT_NE(over.err.find("--canary-weight: 101 percent, at most 100"), std::string::npos) << over.err;
+}
+
+TEST_F(ServeReplicas, a_shadow_of_the_same_model_answers_the_same_and_is_seen_in_metrics_only) {
+  Server server(*systole_, {"--replicas", "1", "--shadow", "tiny-1", "--shadow-weight", "50"});
+  EXPECT_TRUE(comes_true([&] { return server.err().find("the shadow serves") != std::string::npos; })) << server.err();
+  for (int i = 0; i < 8; ++i) {
+    const std::string more = fmt::format(R"(, "max_tokens": 6, "stream": {})", i % 4 == 1);
+    const HttpReply reply = server.send("POST", "/v1/completions", prompt(i, more));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    EXPECT_EQ(reply.header("x-systole-model"), nullptr);
+  }
+  EXPECT_TRUE(comes_true([&] { return own_metric(server, "systole:shadow_same_text_total") == "4"; }))
+      << server.send("GET", "/metrics").body;
+  EXPECT_EQ(own_metric(server, "systole:shadow_different_text_total"), "0");
+  EXPECT_EQ(own_metric(server, R"(systole:version_latency_seconds_count{version="stable"})"), "8");
+  EXPECT_EQ(own_metric(server, R"(systole:version_latency_seconds_count{version="shadow"})"), "4");
   EXPECT_TRUE(server.stop().ok()) << server.err();
 }
 

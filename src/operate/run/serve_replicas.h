@@ -7,6 +7,12 @@
 // goes on has removed it, one that is started again is given up. But if they follow the run, it begins as if it were the
 // first, and SIGHUP is passed on to them. One that ends, or answers no question about its health for half a minute, is
 // started again (replica_restarts.h). None outlives this process, however it ends.
+//
+// If they do not follow a run, SIGHUP replaces them one at a time (rolling_restart.h) by new ones, of which the first
+// finds the model anew under the name that was asked for and the others serve the same; no request is lost.
+//
+// A canary and a shadow are one replica more each, with another model under the same name. Neither is the first, and one
+// that cannot load its model is given up at once.
 
 #include <functional>
 #include <optional>
@@ -27,6 +33,10 @@ struct ReplicasAsked {
   std::optional<Followed> follow = {};  // as their options say
   HttpServerOptions server;             // of the balancer, without routes
   Seconds grace{30.0};                  // that requests have to end once it is stopped
+  std::string canary = {};              // what the canary serves, as `run`; empty: there is none
+  int canary_percent = 0;               // of the requests, for it
+  std::string shadow = {};              // the same of a shadow
+  int shadow_percent = 0;
 };
 
 struct ReplicasServed {

@@ -1,5 +1,7 @@
 #include "execute/serve/balance/balancer.h"
 
+#include <array>
+
 #include "execute/serve/balance/forwarded_request.h"
 #include "execute/serve/balance/labelled_metrics.h"
 #include "ground/base/document.h"
@@ -45,13 +47,55 @@ class HealthQuestion : public HttpReplySink {
   int status_ = 0;
 };
 
+// What compares the stable replicas, the canary and the shadow. REQUIRES: the state's lock is held.
+std::string version_metrics(const State& state) {
+  std::string text;
+  const auto head = [&](const char* name, const char* type, const char* help) {
+    text += fmt::format("# HELP systole:{0} {1}\n# TYPE systole:{0} {2}\n", name, help, type);
+  };
+  struct Shown {
+    State::Version version;
+    const char* label;
+    bool is_there;
+  };
+  const std::array<Shown, 3> all = {{{State::kStable, "stable", true},
+                                     {State::kCanary, "canary", state.canary_percent > 0},
+                                     {State::kShadow, "shadow", state.shadow_percent > 0}}};
+  const auto of_each = [&](const char* name, auto value) {
+    for (const Shown& each : all)
+      if (each.is_there)
+        text += fmt::format("systole:version_{}{{version=\"{}\"}} {}\n", name, each.label,
+                            value(state.versions[each.version]));
+  };
+  using Counts = State::VersionCounts;
+  head("version_requests_total", "counter", "Requests at a version that have ended; not those it had no place for.");
+  of_each("requests_total", [](const Counts& of) { return of.requests; });
+  head("version_errors_total", "counter", "Those without an answer, with a part of one, or with status 5xx.");
+  of_each("errors_total", [](const Counts& of) { return of.errors; });
+  head("version_latency_seconds", "summary", "From the request to the end of an answer with status 200.");
+  of_each("latency_seconds_sum", [](const Counts& of) { return of.answered_in.count(); });
+  of_each("latency_seconds_count", [](const Counts& of) { return of.answers; });
+  head("version_time_to_first_token_seconds", "summary", "From the request to the first piece of a stream.");
+  of_each("time_to_first_token_seconds_sum", [](const Counts& of) { return of.first_piece_in.count(); });
+  of_each("time_to_first_token_seconds_count", [](const Counts& of) { return of.streams; });
+  if (state.shadow_percent == 0) return text;
+  const auto counter = [&](const char* name, const char* help, std::int64_t value) {
+    head(name, "counter", help);
+    text += fmt::format("systole:{} {}\n", name, value);
+  };
+  counter("shadow_same_text_total", "Requests that the shadow answered with the same text.", state.shadow.same);
+  counter("shadow_different_text_total", "Requests that it answered with another text.", state.shadow.different);
+  counter("shadow_dropped_total", "Requests that it was not sent or had no place for.", state.shadow.dropped);
+  return text;
+}
+
 std::string own_metrics(State& state) {
   const std::lock_guard lock(state.mutex);
   std::string text;
   const auto metric = [&](const char* name, const char* type, const char* help, std::int64_t value) {
     text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
   };
-  metric("systole:replicas_ready", "gauge", "Replicas that take requests.", state.choice.ready());
+  metric("systole:replicas_ready", "gauge", "Replicas that take requests.", state.stable_ready());
   metric("systole:balancer_requests_total", "counter", "Requests that were passed on.", state.counts.requests);
   metric("systole:balancer_retries_total", "counter", "Requests that went to another replica after one had failed.",
          state.counts.retries);
@@ -63,6 +107,7 @@ std::string own_metrics(State& state) {
   for (std::size_t i = 0; i < state.replicas.size(); ++i)
     text +=
         fmt::format("systole:outstanding_tokens{{replica=\"{}\"}} {}\n", i, state.choice.tokens(static_cast<int>(i)));
+  if (state.canary_percent > 0 || state.shadow_percent > 0) text += version_metrics(state);
   return text;
 }
 
@@ -121,19 +166,23 @@ void answer_metrics(const std::shared_ptr<State>& state, HttpResponder responder
 
 HttpResponse health(State& state) {
   const std::lock_guard lock(state.mutex);
-  const int ready = state.choice.ready();
-  return {.status = ready > 0 ? 200 : 503,
-          .body = to_json(Node::map({{"status", ready > 0 ? "ready" : "no replica is ready"},
-                                     {"replicas", state.replicas.size()},
-                                     {"ready", ready}}))};
+  const int ready = state.stable_ready();
+  return {
+      .status = ready > 0 ? 200 : 503,
+      .body = to_json(Node::map(
+          {{"status", ready > 0 ? "ready" : "no replica is ready"}, {"replicas", state.stable()}, {"ready", ready}}))};
 }
 
 }  // namespace
 
-Balancer::Balancer(int replicas, HttpUpstreams& upstreams)
-    : state_(new State{.upstreams = upstreams,
-                       .choice = ReplicaChoice(replicas),
-                       .replicas = std::vector<State::Replica>(static_cast<std::size_t>(replicas))}) {}
+Balancer::Balancer(int replicas, HttpUpstreams& upstreams, int canary_percent, int shadow_percent) {
+  const int places = replicas + (canary_percent > 0 ? 1 : 0) + (shadow_percent > 0 ? 1 : 0);
+  state_.reset(new State{.upstreams = upstreams,
+                         .choice = ReplicaChoice(places),
+                         .replicas = std::vector<State::Replica>(static_cast<std::size_t>(places)),
+                         .canary_percent = canary_percent,
+                         .shadow_percent = shadow_percent});
+}
 
 std::vector<HttpRoute> Balancer::routes() const {
   const auto passes = [this](const char* method, const char* pattern) {
@@ -159,10 +208,11 @@ std::vector<HttpRoute> Balancer::routes() const {
   };
 }
 
-void Balancer::begin(int replica, const NetAddress& address, const std::string& token) {
+void Balancer::begin(int replica, const NetAddress& address, const std::string& token, const std::string& model) {
   const std::lock_guard lock(state_->mutex);
   State::Replica& begun = state_->replicas[static_cast<std::size_t>(replica)];
-  begun = {address, token, begun.begun + 1};
+  begun = {
+      .address = address, .token = token, .model = model, .begun = begun.begun + 1, .left = begun.left + begun.open};
   state_->choice.forget(replica);
   state_->choice.set_ready(replica, true);
 }
@@ -189,9 +239,14 @@ int Balancer::unanswered(int replica) const {
   return asked.address ? asked.unanswered : 0;
 }
 
+int Balancer::left_open(int replica) const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->replicas[static_cast<std::size_t>(replica)].left;
+}
+
 int Balancer::ready() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->choice.ready();
+  return state_->stable_ready();
 }
 
 BalancerCounts Balancer::counts() const {

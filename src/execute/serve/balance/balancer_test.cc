@@ -24,9 +24,10 @@ constexpr const char* kAsked = R"({"model": "m", "prompt": "All", "max_tokens": 
 class BalancerTest : public testing::Test {
  protected:
   // One replica for each.
-  void start(std::vector<Answer> answers) {
+  void start(std::vector<Answer> answers, int canary_percent = 0, int shadow_percent = 0) {
     for (Answer& answer : answers) replicas_.push_back(std::make_unique<FakeUpstream>(std::move(answer)));
-    balancer_ = std::make_unique<Balancer>(static_cast<int>(replicas_.size()), *upstreams_);
+    const int stable = static_cast<int>(replicas_.size()) - (canary_percent > 0 ? 1 : 0) - (shadow_percent > 0 ? 1 : 0);
+    balancer_ = std::make_unique<Balancer>(stable, *upstreams_, canary_percent, shadow_percent);
     server_ = HttpServer::start({.routes = balancer_->routes(), .tokens = {"ours"}}).value();
     for (std::size_t i = 0; i < replicas_.size(); ++i)
       balancer_->begin(static_cast<int>(i), replicas_[i]->address(), "theirs");
@@ -38,6 +39,7 @@ class BalancerTest : public testing::Test {
     return client_->send(request).value();
   }
   HttpReply complete() { return send("POST", "/v1/completions", kAsked); }
+  static std::string json(const HttpReply& reply) { return parse_json(reply.body, "reply").value().text_at("text"); }
   HttpWire streaming() const {
     HttpWire wire(server_->address());
     wire.say(
@@ -207,6 +209,29 @@ TEST_F(BalancerTest, health_is_that_of_any_replica) {
   EXPECT_EQ(complete().status, 200);
 }
 
+TEST_F(BalancerTest, one_that_takes_the_place_of_another_gets_its_requests_and_the_other_keeps_those_under_way) {
+  const auto streams = [](const std::string& request) {
+    if (!request.starts_with("POST ")) return Reply{FakeUpstream::whole(200, "{}")};
+    return Reply{FakeUpstream::kEvents + FakeUpstream::chunk("data: 1\n\n"), true};
+  };
+  start({streams});
+  HttpWire wire = streaming();
+  wire.until("\r\n\r\n");
+  EXPECT_EQ(wire.chunk(), "data: 1\n\n");
+  EXPECT_EQ(balancer_->left_open(0), 0) << "nobody has left";
+  FakeUpstream next(says(200, R"({"next": 1})"));
+  balancer_->begin(0, next.address(), "theirs");
+  EXPECT_EQ(balancer_->left_open(0), 1);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(complete().body, R"({"next": 1})");
+  EXPECT_EQ(next.requests(), 3);
+  EXPECT_EQ(replicas_[0]->requests(), 1);
+  EXPECT_EQ(balancer_->left_open(0), 1) << "answers of the new one are its own";
+  wire.hang_up();
+  EXPECT_TRUE(replicas_[0]->is_left());
+  EXPECT_TRUE(comes_true([&] { return balancer_->left_open(0) == 0; }));
+  EXPECT_EQ(balancer_->ready(), 1);
+}
+
 TEST_F(BalancerTest, questions_without_an_answer_are_counted) {
   std::atomic<bool> answers = false;
   start({[&](const std::string&) { return Reply{answers ? FakeUpstream::whole(503, "{}") : std::string()}; }});
@@ -243,6 +268,78 @@ TEST_F(BalancerTest, without_a_free_descriptor_no_replica_is_blamed) {
   EXPECT_EQ(balancer_->counts().retries, 0);
   EXPECT_EQ(balancer_->counts().failed, 1);
   EXPECT_EQ(complete().status, 200);
+}
+
+TEST_F(BalancerTest, a_canary_gets_its_share_and_is_compared) {
+  start({says(200, R"({"s": 1})"), says(200, R"({"c": 1})")}, 25);
+  balancer_->begin(1, replicas_[1]->address(), "theirs", "new@4");
+  std::string whose;
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(send("GET", "/v1/models").status, 200);
+    const HttpReply reply = complete();
+    whose += reply.body.substr(2, 1);
+    const std::string* model = reply.header("x-systole-model");
+    EXPECT_EQ(model == nullptr ? "" : *model, whose.back() == 'c' ? "new@4" : "");
+  }
+  EXPECT_EQ(whose, "ssscssscssscssscsssc") << "equal prompts too";
+  EXPECT_EQ(replicas_[1]->requests(), 5);
+  const std::string text = send("GET", "/metrics").body;
+  for (const char* line :
+       {"version_requests_total{version=\"stable\"} 35\n", "version_requests_total{version=\"canary\"} 5\n",
+        "version_errors_total{version=\"canary\"} 0\n", "replicas_ready 1\n",
+        "version_latency_seconds_count{version=\"canary\"} 5\n",
+        "version_time_to_first_token_seconds_count{version=\"canary\"} 0\n"})
+    EXPECT_NE(text.find(fmt::format("\nsystole:{}", line)), text.npos) << line << text;
+}
+
+TEST_F(BalancerTest, a_stable_replica_answers_for_a_canary_that_cannot_but_not_the_other_way) {
+  start({says(200, R"({"s": 1})"), says(429, "{}"), writes("")}, 100);
+  EXPECT_EQ(complete().status, 200);
+  EXPECT_EQ(replicas_[2]->requests(), 1);
+  EXPECT_EQ(balancer_->counts().retries, 1);
+  const std::string text = send("GET", "/metrics").body;
+  EXPECT_NE(text.find("\nsystole:version_errors_total{version=\"canary\"} 1\n"), text.npos) << text;
+  EXPECT_EQ(complete().status, 200) << "it is not ready";
+  server_.reset();
+  replicas_.clear();
+  start({says(200, "{}"), says(200, "{}")}, 1);
+  balancer_->retire(0);
+  EXPECT_EQ(complete().status, 503);
+  EXPECT_EQ(balancer_->ready(), 0);
+  EXPECT_EQ(send("GET", "/health/ready").status, 503);
+  EXPECT_EQ(replicas_[1]->requests(), 0);
+}
+
+TEST_F(BalancerTest, a_shadow_is_asked_besides_and_its_answers_are_only_compared) {
+  std::atomic<int> asked = 0;
+  const auto shadow = [&](const std::string& request) {
+    if (!request.starts_with("POST ")) return Reply{FakeUpstream::whole(200, "")};
+    EXPECT_TRUE(request.ends_with(kAsked)) << request;
+    EXPECT_NE(request.find("Bearer theirs"), std::string::npos) << request;
+    switch (asked++) {
+      case 0: return Reply{FakeUpstream::whole(200, R"({"id": "b", "text": "All"})")};
+      case 1: return Reply{FakeUpstream::whole(200, R"({"id": "b", "text": "None"})")};
+      case 2: return Reply{FakeUpstream::whole(429, "{}")};
+      default: return Reply{"", true};  // never answered
+    }
+  };
+  start({says(200, R"({"id": "a", "text": "All"})"), shadow}, 0, 50);
+  const auto metric = [&](const std::string& line) {
+    return comes_true(
+        [&] { return send("GET", "/metrics").body.find("\nsystole:" + line + "\n") != std::string::npos; });
+  };
+  for (const char* counted : {"shadow_same_text_total 1", "shadow_different_text_total 1", "shadow_dropped_total 1"}) {
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(json(complete()), "All");
+    EXPECT_TRUE(metric(counted)) << send("GET", "/metrics").body;
+  }
+  EXPECT_EQ(asked, 3) << "every second one";
+  EXPECT_TRUE(metric("version_latency_seconds_count{version=\"shadow\"} 2"));
+  EXPECT_TRUE(metric("version_requests_total{version=\"stable\"} 6"));
+  for (int i = 0; i < 80; ++i) EXPECT_EQ(json(complete()), "All") << "nobody waits for it";
+  EXPECT_TRUE(comes_true([&] { return asked == 3 + 32; }));
+  EXPECT_TRUE(metric("shadow_dropped_total 9")) << "of 40 more it has 32 under way";
+  EXPECT_EQ(balancer_->ready(), 1);
+  EXPECT_EQ(balancer_->counts().failed + balancer_->counts().retries, 0);
 }
 
 TEST_F(BalancerTest, metrics_are_those_of_all_that_answer) {

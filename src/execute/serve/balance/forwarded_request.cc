@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <utility>
 
 #include "execute/serve/api_routes.h"
+#include "execute/serve/balance/shadow_comparison.h"
 #include "execute/serve/openai_answers.h"
 #include "ground/base/hash.h"
 
 namespace systole {
 namespace {
+
+using State = Balancer::State;
 
 constexpr int kMostFailures = 2;                                // replicas that may fail for one request
 constexpr std::uint64_t kMostWhole = std::uint64_t{256} << 20;  // bytes of an answer that is no stream
@@ -48,7 +52,14 @@ class ForwardedRequest : public HttpReplySink, public std::enable_shared_from_th
         key_(key_of(request)),
         body_(request.method == "POST" ? std::make_shared<const std::string>(std::move(request.body)) : nullptr),
         request_(std::move(request)),
-        responder_(std::move(responder)) {}
+        responder_(std::move(responder)),
+        // Completions and vectors; the stable replicas tell of the models that there are.
+        is_shared_(body_ && request_.path.starts_with("/v1/")),
+        version_(is_shared_ && state_->deal(state_->canary_percent, state_->canary_dealt) ? State::kCanary
+                                                                                          : State::kStable),
+        shadow_(is_shared_ && state_->deal(state_->shadow_percent, state_->shadow_dealt)
+                    ? std::make_shared<ShadowComparison>(state_)
+                    : nullptr) {}
 
   void start() {
     state_->count(&BalancerCounts::requests);
@@ -56,19 +67,23 @@ class ForwardedRequest : public HttpReplySink, public std::enable_shared_from_th
       if (const auto request = weak.lock()) request->leave();
     });
     ask_next();
+    if (shadow_) send_shadow();
   }
 
   void begin(const HttpReplyHead& head) override {
     answer_ = response_of(head);
+    if (!place_.model.empty()) answer_.headers.emplace_back(Balancer::kModelHeader, place_.model);
     is_large_ = head.length.value_or(0) > kMostWhole;
-    const bool is_refusal = head.status == 429 || head.status == 503;
-    if (head.length || is_refusal) return;
+    if (head.length || is_refusal(head.status)) return;
     is_streamed_ = true;
     has_events_ = answer_.type.starts_with("text/event-stream");
     responder_.begin(answer_);
   }
   Status take(std::string piece) override {
     text_ += piece;
+    if (is_streamed_ && !std::exchange(has_first_, true))
+      state_->count_stream(place_.replica, seconds_since(asked_at_));
+    if (is_streamed_ && shadow_) shadow_->take(ShadowComparison::kUser, piece);
     if (!is_streamed_) {
       if (!is_large_ && text_.size() <= kMostWhole) return {};
       return error(ErrorKind::io, "its answer is too long");
@@ -87,7 +102,9 @@ class ForwardedRequest : public HttpReplySink, public std::enable_shared_from_th
     return {};
   }
   void end(const Status& how) override {
-    if (settle() && !is_lost_) finish(how);
+    if (!settle() || is_lost_) return;
+    state_->count_attempt(place_.replica, how, answer_.status, seconds_since(asked_at_));
+    finish(how);
   }
 
  private:
@@ -97,8 +114,7 @@ class ForwardedRequest : public HttpReplySink, public std::enable_shared_from_th
       const std::lock_guard lock(mutex_);
       if (!std::exchange(is_asked_, false)) return false;
     }
-    const std::lock_guard lock(state_->mutex);
-    state_->choice.give_back(place_.replica, cost_.tokens);
+    state_->give_back(place_, cost_.tokens);
     return true;
   }
   void leave() {
@@ -109,20 +125,32 @@ class ForwardedRequest : public HttpReplySink, public std::enable_shared_from_th
     if (settle()) state_->upstreams.cancel(number_);
   }
 
-  void ask_next() {
-    std::optional<Balancer::State::Place> place = state_->choose(cost_, tried_);
-    if (!place) return give_up();
-    place_ = *std::move(place);
-    tried_.push_back(place_.replica);
-    text_.clear();
-    HttpUpstreamRequest asked{.to = place_.address,
+  HttpUpstreamRequest asked_of(const State::Place& place) const {
+    HttpUpstreamRequest asked{.to = place.address,
                               .method = request_.method == "HEAD" ? "GET" : request_.method,
                               .target = request_.path + (request_.query.empty() ? "" : "?" + request_.query),
-                              .headers = {{"Authorization", "Bearer " + place_.token},
+                              .headers = {{"Authorization", "Bearer " + place.token},
                                           {"X-Request-Id", request_.id},
                                           {Balancer::kKeyHeader, key_}},
                               .body = body_};
     if (const std::string* type = request_.header("content-type")) asked.headers.emplace_back("Content-Type", *type);
+    return asked;
+  }
+  void send_shadow() const {
+    std::optional<State::Place> place = state_->choose_shadow(cost_);
+    if (!place) return;
+    HttpUpstreamRequest asked = asked_of(*place);
+    state_->upstreams.send(std::move(asked),
+                           std::make_shared<ShadowSink>(state_, *std::move(place), cost_.tokens, shadow_));
+  }
+  void ask_next() {
+    std::optional<Balancer::State::Place> place = state_->choose(cost_, tried_, version_);
+    if (!place) return give_up();
+    place_ = *std::move(place);
+    tried_.push_back(place_.replica);
+    text_.clear();
+    asked_at_ = std::chrono::steady_clock::now();
+    HttpUpstreamRequest asked = asked_of(place_);
     bool is_left = false;
     {
       const std::lock_guard lock(mutex_);
@@ -136,9 +164,16 @@ class ForwardedRequest : public HttpReplySink, public std::enable_shared_from_th
   void finish(const Status& how) {
     if (how.ok() && is_streamed_) {
       if (text_.empty() || responder_.write(text_) == StreamWrite::taken) responder_.end();
+      if (shadow_) shadow_->end(ShadowComparison::kUser, answer_.status);
     } else if (how.ok()) {
       answer_.body = std::move(text_);
-      if (answer_.status != 429 && answer_.status != 503) return responder_.send(std::move(answer_));
+      if (!is_refusal(answer_.status)) {
+        if (shadow_) {
+          shadow_->take(ShadowComparison::kUser, answer_.body);
+          shadow_->end(ShadowComparison::kUser, answer_.status);
+        }
+        return responder_.send(std::move(answer_));
+      }
       refusal_ = std::move(answer_);
       ask_next();
     } else if (how.error().kind == ErrorKind::busy) {  // it was not asked, nor could another be
@@ -175,11 +210,15 @@ class ForwardedRequest : public HttpReplySink, public std::enable_shared_from_th
   const std::shared_ptr<const std::string> body_;
   const HttpServerRequest request_;  // without its body
   HttpResponder responder_;
+  const bool is_shared_;  // by a canary and a shadow
+  const State::Version version_;
+  const std::shared_ptr<ShadowComparison> shadow_;  // may be null
   std::vector<int> tried_;
   Balancer::State::Place place_;
-  HttpResponse answer_;  // of the replica that is asked
-  std::string text_;     // of its body, that was not passed on
-  bool is_streamed_ = false, has_events_ = false, is_large_ = false, is_lost_ = false;
+  std::chrono::steady_clock::time_point asked_at_;  // that replica
+  HttpResponse answer_;                             // of the replica that is asked
+  std::string text_;                                // of its body, that was not passed on
+  bool is_streamed_ = false, has_events_ = false, is_large_ = false, is_lost_ = false, has_first_ = false;
   std::optional<HttpResponse> refusal_;
   std::optional<Error> failure_;
   int failures_ = 0;
