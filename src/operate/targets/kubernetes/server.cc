@@ -112,6 +112,7 @@ Node command_of(const KubernetesJob& k) {
   option("--slots", std::to_string(serve.slots));
   option("--context", std::to_string(serve.context.value_or(k.workload().model.context())));
   option("--waiting", std::to_string(serve.waiting));
+  if (serve.prefill_tokens) option("--prefill-tokens", std::to_string(*serve.prefill_tokens));
   if (serve.parameter == DType::i8) option("--weights", "int8");
   option("--grace", std::to_string(seconds(k.job.notice - kUntilUnlisted)));
   if (k.job.devices_per_pod() > 0) option("--device", k.job.tpu() ? "tpu" : "gpu");
