@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "describe/models/list.h"
 #include "execute/backends/reference/reference.h"
@@ -63,12 +64,24 @@ TEST_F(ServedIsPlanned, memory_is_that_of_the_engines_program) {
   EXPECT_EQ(memory.cache.count(), 2 * 2 * 3 * 32 * 8 * 4);  // of keys and of values: layers, slots, tokens, head, f32
 }
 
+// Moves by a second each time that it is asked, so that every prefill and every decode takes one.
+class TickingClock : public FakeClock {
+ public:
+  Seconds now() override {
+    advance(Seconds(1.0));
+    return FakeClock::now();
+  }
+};
+
 // Of the same requests, all there from the start: as many steps, and the same order in which answers end.
 TEST_F(ServedIsPlanned, steps_are_those_of_the_servers_loop) {
-  for (const std::int64_t beside : {0, 4}) {
-    SCOPED_TRACE(beside);
+  const std::pair<std::int64_t, double> rules[] = {{0, 0}, {4, 0}, {0, 1.5}, {0, 2.5}, {0, 3.5}};
+  std::set<std::size_t> different;
+  for (const auto& [beside, hold] : rules) {
+    SCOPED_TRACE(fmt::format("{} tokens, {} s", beside, hold));
     const std::unique_ptr<Engine> served = engine();
-    ServingLoop loop(*served, {.waiting = 64, .prefill_beside = beside});
+    TickingClock clock;
+    ServingLoop loop(*served, {.waiting = 64, .prefill_beside = beside, .hold = Seconds(hold), .clock = &clock});
     std::vector<ArrivingRequest> arrivals;
     std::vector<std::uint64_t> ended;
     for (std::uint64_t id = 0; id < 9; ++id) {
@@ -85,13 +98,15 @@ TEST_F(ServedIsPlanned, steps_are_those_of_the_servers_loop) {
     }
     std::size_t steps = 0;
     while (loop.step().value()) ++steps;
+    different.insert(steps);
 
     const EngineOptions options = completed(*model_, {.slots = 3});
     SimulatedServer server;
     for (const std::int64_t bucket : options.buckets) server.times.prefill.emplace_back(bucket, Seconds(1.0));
-    for (const std::int64_t batch : options.batches) server.times.decode.emplace_back(batch, Seconds(1e-3));
+    for (const std::int64_t batch : options.batches) server.times.decode.emplace_back(batch, Seconds(1.0));
     server.limits = serving_limits(*model_, options, 64);
     server.limits.prefill_beside = beside;
+    server.limits.hold = Seconds(hold);
     const SimulatedServing played = simulate(server, arrivals);
     EXPECT_EQ(played.steps.size(), steps);
     ASSERT_EQ(ended.size(), arrivals.size());
@@ -99,6 +114,7 @@ TEST_F(ServedIsPlanned, steps_are_those_of_the_servers_loop) {
       EXPECT_LE(played.requests[ended[i - 1]].ended, played.requests[ended[i]].ended) << "request " << ended[i];
     for (std::size_t id = 0; id < arrivals.size(); ++id) EXPECT_EQ(played.requests[id].answer, arrivals[id].answer);
   }
+  EXPECT_GE(different.size(), 3U) << "the rules decide something";
 }
 
 }  // namespace

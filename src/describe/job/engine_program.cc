@@ -87,7 +87,9 @@ ServingLimits serving_limits(const Model& model, const EngineOptions& options, s
           .whole_prompts = encodes(model),
           .pages = encodes(model) ? 0 : cache.pages,
           .page = cache.size,
-          .drafts = std::min(options.drafts, options.batches.back() - 1)};
+          .drafts = std::min(options.drafts, options.batches.back() - 1),
+          .lengths = options.buckets,
+          .rows = options.batches};
 }
 
 std::string prefill_name(std::int64_t tokens) { return fmt::format("prefill.{}", tokens); }

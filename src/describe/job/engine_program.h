@@ -53,6 +53,7 @@ EngineOptions completed(const Model& model, EngineOptions options);
 PagedCache paged_cache(const EngineOptions& options);
 // The smallest of `sizes`, which ascend, that holds `count`. REQUIRES: one does.
 std::int64_t bucket_of(const std::vector<std::int64_t>& sizes, std::int64_t count);
+// Without limits of what prompts take beside running sequences.
 ServingLimits serving_limits(const Model& model, const EngineOptions& options, std::int64_t waiting);
 
 std::string prefill_name(std::int64_t tokens);

@@ -12,6 +12,8 @@ ServingScheduler::ServingScheduler(const ServingLimits& limits) : limits_(limits
   CHECK(limits.slots >= 1 && limits.cache >= 1 && limits.prefill >= 1, "{} slots of {} tokens, {} of prompts",
         limits.slots, limits.cache, limits.prefill);
   slots_.resize(static_cast<std::size_t>(limits.slots));
+  if (limits.hold > Seconds() && !limits.whole_prompts) choice_.emplace(limits.lengths, limits.rows);
+  beside_ = limits.prefill_beside > 0 ? std::min(limits.prefill, limits.prefill_beside) : limits.prefill;
   if (limits.pages == 0) return;
   CHECK(limits.page >= 1 && limits.pages >= pages_for(limits.cache), "{} pages of {} for a sequence of {}",
         limits.pages, limits.page, limits.cache);
@@ -82,16 +84,16 @@ std::list<ServingScheduler::Request>::iterator ServingScheduler::choose() {
   return best;
 }
 
-ServingStep::Piece ServingScheduler::cut(std::size_t slot, std::int64_t most) {
+ServingStep::Piece ServingScheduler::cut(std::size_t slot, const PieceChoice::Piece& most) {
   Slot& into = slots_[slot];
   const std::int64_t begin = into.computed, rest = into.request.prompt - begin;
-  const std::int64_t count = limits_.whole_prompts ? rest : std::min(rest, most);
+  const std::int64_t count = limits_.whole_prompts ? rest : std::min(rest, most.tokens);
   into.computed += count;
   const bool last = into.prefilled();
   keys_.at(into.request.key).served += count + (last ? 1 : 0);
   unfinished_ = last ? std::nullopt : std::optional(slot);
   if (pool_) publish(into);
-  return {into.request.id, static_cast<std::int64_t>(slot), begin, into.computed, begin == into.cached, last};
+  return {into.request.id, static_cast<std::int64_t>(slot), begin, into.computed, begin == into.cached, last, most.run};
 }
 
 // Pages whose tokens are computed when this step is. Steps are computed in order, so a later piece may use them.
@@ -160,6 +162,11 @@ bool ServingScheduler::make_room(std::size_t slot, ServingStep& step) {
   return true;
 }
 
+Seconds ServingScheduler::left_beside(const ServingStep& step) const {
+  const std::int64_t drafted = limits_.drafts > 0 ? limits_.drafts + 1 : 1;
+  return limits_.hold - choice_->decode_time(std::max<std::int64_t>(std::ssize(step.decode), drafted));
+}
+
 ServingStep ServingScheduler::next() {
   ServingStep step;
   std::vector<std::size_t> oldest;
@@ -178,12 +185,28 @@ ServingStep ServingScheduler::next() {
   std::int64_t room = limits_.prefill;
   if (limits_.prefill_beside > 0 && !step.decode.empty() && !limits_.whole_prompts)
     room = std::min(room, limits_.prefill_beside);
+  // The time that is left for prompts; nothing: nobody waits for it.
+  std::optional<Seconds> left;
+  if (choice_ && !step.decode.empty()) left = left_beside(step);
+  const auto most = [&]() -> PieceChoice::Piece {
+    if (!left) return {room, 0};
+    const PieceChoice::Piece fits = choice_->within(*left);
+    if (fits.tokens > 0) return {std::min(fits.tokens, room), fits.run};
+    if (!step.prefill.empty()) return {};
+    const PieceChoice::Piece least = choice_->least();
+    return {std::min(least.tokens, room), least.run};
+  };
+  if (!step.decode.empty()) beside_ = most().tokens;
   const auto add = [&](std::size_t slot) {
-    step.prefill.push_back(cut(slot, room));
-    room -= step.prefill.back().end - step.prefill.back().begin;
+    step.prefill.push_back(cut(slot, most()));
+    const ServingStep::Piece& piece = step.prefill.back();
+    const std::int64_t count = piece.end - piece.begin;
+    room -= count;
+    if (left) *left -= choice_->time_of({count, piece.run});
+    if (choice_ && !left && piece.last) left = left_beside(step);  // it has its first token, and waits for the next
   };
   if (unfinished_) add(*unfinished_);
-  for (std::size_t s = 0; s < slots_.size() && !waiting_.empty() && room > 0; ++s) {
+  for (std::size_t s = 0; s < slots_.size() && !waiting_.empty() && most().tokens > 0; ++s) {
     if (slots_[s].taken) continue;
     const auto chosen = choose();
     if (chosen == waiting_.end()) break;
@@ -212,6 +235,14 @@ void ServingScheduler::draft(ServingStep& step, std::size_t index, std::int64_t 
   placed.drafts = count;
   slot.computed += count;
   step.room -= count;
+}
+
+void ServingScheduler::ran(std::int64_t tokens, Seconds took) {
+  if (choice_) choice_->ran(tokens, took);
+}
+
+void ServingScheduler::decoded(std::int64_t rows, Seconds took) {
+  if (choice_) choice_->decoded(rows, took);
 }
 
 void ServingScheduler::keep(const ServingStep::Sequence& drafted, std::int64_t right) {

@@ -9,8 +9,9 @@
 //   scheduler.remove(1);                   // it ended, or its client is gone: the slot is free
 //
 // A long prompt is computed over several steps, in pieces (chunked prefill: Agrawal et al., Sarathi-Serve, OSDI 2024), so
-// that it holds up the other sequences for no longer than a piece takes. Prompts are finished in the order in which they
-// began.
+// that it holds up the other sequences for no longer than a piece takes: of a fixed number of tokens, or of as many as
+// fit in a time (`hold`, piece_choice.h), for which whoever computes says how long pieces and decodes took. Prompts are
+// finished in the order in which they began.
 //
 // With a pool of pages a request begins when there are pages for its prompt, less those that a beginning computed before
 // has left (page_pool.h). A sequence gets another page when it has filled its last. If there is none, the sequence that
@@ -36,6 +37,8 @@
 #include <vector>
 
 #include "describe/serving/page_pool.h"
+#include "describe/serving/piece_choice.h"
+#include "ground/base/units.h"
 
 namespace systole {
 
@@ -54,6 +57,10 @@ struct ServingLimits {
   // A step has at most so many drafts, and one less for each further sequence that decodes: its rows are at most these
   // and one. They count as tokens of `prefill`.
   std::int64_t drafts = 0;
+  // A step in which a running sequence gets a token takes no longer than this, as far as prompts can help it; 0: no
+  // limit. Not of whole prompts.
+  Seconds hold = {};
+  std::vector<std::int64_t> lengths = {}, rows = {};  // for `hold`: of prefills and of decodes (PieceChoice)
 };
 
 struct ServingRequest {
@@ -85,6 +92,7 @@ struct ServingStep {
     std::int64_t begin, end;  // tokens of the prompt, and after a preemption of the answer so far
     bool first;               // those before `begin` have been computed by others
     bool last;                // it ends here; the sequence also gets a token
+    std::int64_t run = 0;     // it is computed so many tokens at a time; 0: all at once
     bool operator==(const Piece&) const = default;
   };
   struct Table {
@@ -101,7 +109,8 @@ struct ServingStep {
 
 class ServingScheduler {
  public:
-  // REQUIRES: slots, cache and prefill at least 1; a pool has pages for one sequence of `cache` tokens.
+  // REQUIRES: slots, cache and prefill at least 1; a pool has pages for one sequence of `cache` tokens; `hold` has
+  // lengths.
   explicit ServingScheduler(const ServingLimits& limits);
 
   // A request that is accepted waits, or runs in the next step. REQUIRES: a new id.
@@ -116,6 +125,11 @@ class ServingScheduler {
   // The first `right` drafts have become tokens of the sequence, the others are forgotten. REQUIRES: after each step, of
   // each sequence with drafts that has not been removed.
   void keep(const ServingStep::Sequence& drafted, std::int64_t right);
+  // So many tokens of a prompt that were computed at once, or a decode of so many rows, took so long.
+  void ran(std::int64_t tokens, Seconds took);
+  void decoded(std::int64_t rows, Seconds took);
+  // Tokens of prompts that the last step beside running sequences could have.
+  std::int64_t beside() const { return beside_; }
 
   // While it holds, no request gets a slot that never had one: it waits. Those that have begun go on to their end, also
   // after a preemption.
@@ -144,9 +158,13 @@ class ServingScheduler {
   void release(const std::string& name);
   std::list<Request>::iterator choose();  // end: none may begin
   // The next piece of the prompt in a slot, of at most so many tokens.
-  ServingStep::Piece cut(std::size_t slot, std::int64_t most);
+  ServingStep::Piece cut(std::size_t slot, const PieceChoice::Piece& most);
+  // Of `hold`, what a decode of the step leaves.
+  Seconds left_beside(const ServingStep& step) const;
 
   ServingLimits limits_;
+  std::optional<PieceChoice> choice_;  // with `hold`
+  std::int64_t beside_ = 0;
   std::list<Request> waiting_;  // in the order they came
   bool holds_ = false;
   struct Slot {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ground/base/clock.h"
 #include "ground/base/philox.h"
 
 namespace systole {
@@ -74,6 +75,90 @@ TEST(ServingScheduler, a_step_of_running_sequences_may_have_fewer_tokens_of_prom
   scheduler.add({.id = 3, .prompt = 10});
   EXPECT_EQ(scheduler.next().prefill, (Pieces{{3, 1, 0, 6, true, false}}));
   EXPECT_EQ(scheduler.next().prefill, (Pieces{{3, 1, 6, 10, false, true}}));
+}
+
+// A device on a fake clock: a run takes `pass` and `token` for each token that its length has, a decode `decode`.
+struct PacedMachine {
+  double pass, token, decode;
+  ServingLimits limits{.slots = 3,
+                       .cache = 4096,
+                       .waiting = 4,
+                       .prefill = 512,
+                       .hold = Seconds(0.05),
+                       .lengths = {16, 64, 256, 512},
+                       .rows = {1, 2, 3}};
+  FakeClock clock = {};
+  Seconds compute(ServingScheduler& scheduler, const ServingStep& step) {
+    const Seconds before = clock.now();
+    for (const Piece& piece : step.prefill) {
+      for (std::int64_t at = piece.begin; at < piece.end;) {
+        const std::int64_t count = piece.run > 0 ? std::min(piece.run, piece.end - at) : piece.end - at;
+        const Seconds took(pass + token * static_cast<double>(*std::ranges::lower_bound(limits.lengths, count)));
+        clock.advance(took);
+        scheduler.ran(count, took);
+        at += count;
+      }
+    }
+    if (!step.decode.empty()) {
+      clock.advance(Seconds(decode));
+      scheduler.decoded(std::ssize(step.decode), Seconds(decode));
+    }
+    return clock.now() - before;
+  }
+};
+
+TEST(ServingScheduler, a_stream_beside_a_long_prompt_is_held_up_no_longer_than_it_may) {
+  const struct {
+    double pass, token, decode;
+    double held, first;  // the longest step, and until the prompt has its first token
+  } machines[] = {
+      {2e-3, 6e-4, 4e-3, 0.05, 1.45},   // 1,600 tokens/s
+      {3e-3, 1.5e-4, 4e-3, 0.05, 0.4},  // 6,000
+      {2e-2, 2e-5, 2e-2, 0.05, 0.5},    // what takes time is to read the weights
+      {1e-4, 1e-6, 1e-4, 0.05, 0.01},
+      {4e-2, 2e-5, 4e-2, 0.091, 0.65},  // nothing is short enough, and the longest takes hardly longer
+      {2e-2, 4e-3, 2e-2, 0.11, 13.1},   // the same, and it takes much longer: the least at a time, but always some
+  };
+  for (const auto& [pass, token, decode, held, first] : machines) {
+    SCOPED_TRACE(token);
+    PacedMachine machine{pass, token, decode};
+    ServingScheduler scheduler(machine.limits);
+    scheduler.add({.id = 1, .prompt = 10});
+    machine.compute(scheduler, scheduler.next());
+    scheduler.add({.id = 2, .prompt = 2000});
+    const Seconds asked = machine.clock.now();
+    for (bool done = false; !done;) {
+      const ServingStep step = scheduler.next();
+      ASSERT_EQ(ids(step.decode), Ids{1});
+      ASSERT_EQ(ids(step.prefill), Ids{2});
+      EXPECT_LE(machine.compute(scheduler, step).count(), held + 1e-9);
+      done = step.prefill[0].last;
+    }
+    EXPECT_LE((machine.clock.now() - asked).count(), first);
+  }
+}
+
+TEST(ServingScheduler, the_time_of_a_step_is_kept_only_where_somebody_waits_for_it) {
+  PacedMachine machine{2e-3, 6e-4, 4e-3};
+  ServingScheduler scheduler(machine.limits);
+  scheduler.add({.id = 1, .prompt = 10});
+  scheduler.add({.id = 2, .prompt = 600});
+  ServingStep step = scheduler.next();
+  EXPECT_EQ(ids(step.prefill), Ids{1}) << "it has a token and waits for the next, and no times are known";
+  machine.compute(scheduler, step);
+  for (step = scheduler.next(); !step.prefill.empty(); step = scheduler.next()) machine.compute(scheduler, step);
+  EXPECT_EQ(scheduler.beside(), 64) << "40.4 of 46 ms";
+  scheduler.remove(1);
+  scheduler.remove(2);
+  scheduler.add({.id = 3, .prompt = 600});
+  EXPECT_EQ(scheduler.next().prefill, (Pieces{{3, 0, 0, 512, true, false}})) << "nobody waits";
+  scheduler.remove(3);
+  scheduler.add({.id = 4, .prompt = 10});
+  scheduler.add({.id = 5, .prompt = 600});
+  EXPECT_EQ(scheduler.next().prefill, (Pieces{{4, 0, 0, 10, true, true}, {5, 1, 0, 64, true, false, 64}}));
+  step = scheduler.next();
+  EXPECT_EQ(step.prefill, (Pieces{{5, 1, 64, 128, false, false, 64}}));
+  EXPECT_EQ(ids(step.decode), Ids{4});
 }
 
 TEST(ServingScheduler, an_encoder_takes_whole_prompts) {

@@ -32,6 +32,21 @@ Codec rate_codec() {
   return codec;
 }
 
+Codec prefill_codec() {
+  Codec codec = optional_codec<std::int64_t>(
+      "count", AT(serve.prefill_tokens),
+      [](const Node& node) -> Result<std::int64_t> {
+        const std::int64_t tokens = TRY(read_count(node, 16, 512));
+        if (ServeSpec::may_prefill(tokens)) return tokens;
+        return error(ErrorKind::invalid, "{} is no power of two", tokens)
+            .at(node.where())
+            .hinted("16, 32, 64, 128, 256 or 512");
+      },
+      [](const std::int64_t& tokens) { return Node(tokens); });
+  codec.range = "a power of two, 16 to 512";
+  return codec;
+}
+
 Codec distribution_codec(Field<TokenLengths::Distribution> at) {
   using Distribution = TokenLengths::Distribution;
   return choice_codec<Distribution>(
@@ -87,6 +102,12 @@ void add_server_keys(std::vector<Key>& keys) {
                   .codec = count_codec(AT(serve.waiting), 0, kMostRequests),
                   .doc = "Requests that wait for a slot; one more is refused (`systole serve --waiting`).",
                   .default_yaml = "64",
+                  .when = kServed});
+  keys.push_back({.path = "serve.prefill_tokens",
+                  .codec = prefill_codec(),
+                  .doc = "Tokens of prompts in a step that has tokens of running answers too (`systole serve "
+                         "--prefill-tokens`). Without it, as many as keep such a step within 50 ms, as it is measured.",
+                  .optional = true,
                   .when = kServed});
   keys.push_back(
       {.path = "serve.parameter",

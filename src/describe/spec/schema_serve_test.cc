@@ -55,6 +55,13 @@ TEST(SchemaServe, keys_and_values_may_be_in_bf16) {
   EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
 }
 
+TEST(SchemaServe, pieces_of_prompts_may_be_fixed) {
+  EXPECT_FALSE(read(kServed).serve.prefill_tokens);
+  const Workload w = read(kServed, {"", {"serve.prefill_tokens=64"}});
+  EXPECT_EQ(w.serve.prefill_tokens, 64);
+  EXPECT_EQ(to_yaml(read(to_yaml(w))), to_yaml(w));
+}
+
 TEST(SchemaServe, says_where_a_cluster_serves_it) {
   const Workload w = read(
       kServed,
@@ -91,6 +98,9 @@ TEST(SchemaServe, refuses_what_cannot_be) {
       {", vocabulary: 300", "", "no tokenizer says it"},
       {"slots: 8", "slots: 0", "serve.slots"},
       {"slots: 8", "slots: 8\n  parameter: f64", "f32, bf16, f16, i8"},
+      {"slots: 8", "slots: 8\n  prefill_tokens: 48", "48 is no power of two"},
+      {"slots: 8", "slots: 8\n  prefill_tokens: 8", "8 is too low"},
+      {"slots: 8", "slots: 8\n  prefill_tokens: 1024", "16 to 512"},
       {"name: chat", "name: chat\ntrain: { batch: 3 }", "train means nothing with workload: serve"},
       {"name: chat", "name: chat\nkubernetes: { kind: jobset }", "take out kubernetes.kind, or workload: serve"},
       {"name: chat", "name: chat\nkubernetes: { kind: jobset }", "kubernetes.kind means nothing with workload: serve"},

@@ -36,6 +36,11 @@ struct TrafficSpec {
 struct ServeSpec {
   std::int64_t slots = 0, waiting = 0;  // as of `systole serve`
   std::optional<std::int64_t> context;  // tokens of one sequence; unset: the model's
+  // Of prompts, in a step beside running answers; unset: by time, as ServingLimits::hold.
+  std::optional<std::int64_t> prefill_tokens;
+  static constexpr bool may_prefill(std::int64_t tokens) {
+    return tokens >= 16 && tokens <= 512 && (tokens & (tokens - 1)) == 0;
+  }
   DType parameter = DType::f32;
   DType cache = DType::f32;           // of keys and values: f32 or bf16
   std::optional<Seconds> ttft, tpot;  // limits on the 95th percentiles; unset: none

@@ -199,6 +199,8 @@ std::string metrics_text(const ServingCounts& counts, const std::string& model) 
   metric("vllm:prefix_cache_hits_total", "counter", "Tokens of prompts whose keys and values were there.",
          counts.cached_tokens);
   metric("vllm:kv_cache_usage_perc", "gauge", "Share of the cache that sequences use, 0 to 1.", counts.pages_used);
+  metric("systole:prefill_piece_tokens", "gauge", "Tokens of prompts that a step beside running answers could have.",
+         counts.prefill_beside);
   metric("vllm:num_preemptions_total", "counter", "Sequences that gave way and were computed again.",
          counts.preemptions);
   metric("vllm:generation_tokens_total", "counter", "Tokens of answers.", counts.answer_tokens);

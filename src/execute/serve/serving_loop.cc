@@ -24,13 +24,27 @@ ServingLimits limits_of(const Engine& engine, const ServingLoopOptions& options)
   limits.waiting = options.waiting;
   if (options.prefill > 0) limits.prefill = options.prefill;
   limits.prefill_beside = options.prefill_beside;
+  limits.hold = options.hold;
   return limits;
 }
 
 }  // namespace
 
 ServingLoop::ServingLoop(Engine& engine, const ServingLoopOptions& options)
-    : engine_(engine), scheduler_(limits_of(engine, options)), source_(options.drafts) {}
+    : engine_(engine),
+      clock_(options.hold > Seconds() ? options.clock : nullptr),
+      scheduler_(limits_of(engine, options)),
+      source_(options.drafts) {
+  CHECK(clock_ || options.hold <= Seconds(), "steps of {} without a clock", to_string(options.hold));
+}
+
+// Since the last lap. All of a step is of a lap of a piece or of the decode, whatever else is done meanwhile, since that
+// is how long others wait.
+Seconds ServingLoop::lap() {
+  if (!clock_) return {};
+  const Seconds now = clock_->now();
+  return now - std::exchange(mark_, now);
+}
 
 // What would fail in the middle of a step, and so for all sequences.
 Status ServingLoop::check_options(const SequenceRequest& request) const {
@@ -166,15 +180,22 @@ Status ServingLoop::take_token(std::uint64_t id, std::int64_t slot, std::span<co
 
 Status ServingLoop::compute(const ServingStep::Piece& piece) {
   Sequence& sequence = sequences_.at(piece.id);
-  const std::span<const std::int32_t> tokens = sequence.all;
+  std::span<const std::int32_t> tokens = sequence.all;
   if (engine_.encodes()) return engine_.prefill(piece.slot, tokens);
   if (piece.first) {
     engine_.begin(piece.slot, piece.begin);
     if (!std::exchange(sequence.has_begun, true)) counts_.cached += piece.begin;
   }
   counts_.prefilled += piece.end - piece.begin;
-  return engine_.extend(piece.slot, tokens.subspan(static_cast<std::size_t>(piece.begin),
-                                                   static_cast<std::size_t>(piece.end - piece.begin)));
+  tokens = tokens.first(static_cast<std::size_t>(piece.end)).subspan(static_cast<std::size_t>(piece.begin));
+  while (!tokens.empty()) {
+    const std::size_t count =
+        piece.run > 0 ? std::min(tokens.size(), static_cast<std::size_t>(piece.run)) : tokens.size();
+    TRY(engine_.extend(piece.slot, tokens.first(count)));
+    scheduler_.ran(static_cast<std::int64_t>(count), lap());
+    tokens = tokens.subspan(count);
+  }
+  return {};
 }
 
 // The tokens of the step's decode: the last of each sequence, and after it drafts of what comes next.
@@ -224,6 +245,7 @@ Status ServingLoop::take_tokens(const ServingStep::Sequence& placed, std::size_t
 }
 
 Result<bool> ServingLoop::step() {
+  lap();
   ServingStep step = scheduler_.next();
   if (step.empty()) return false;
   TRY(fill_next(step));
@@ -238,6 +260,7 @@ Result<bool> ServingLoop::step() {
     TRY(take_tokens(placed, row));
     row += static_cast<std::size_t>(1 + placed.drafts);
   }
+  if (!next_.empty()) scheduler_.decoded(std::ssize(next_), lap());
   return true;
 }
 

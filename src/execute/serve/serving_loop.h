@@ -30,6 +30,7 @@
 #include "execute/serve/grammar/token_masks.h"
 #include "execute/serve/logprobs.h"
 #include "execute/serve/sampling.h"
+#include "ground/base/clock.h"
 
 namespace systole {
 
@@ -69,13 +70,15 @@ struct ServingLoopOptions {
   std::int64_t waiting = 0;         // as ServingLimits
   std::int64_t prefill = 0;         // tokens of prompts per step; 0: as many as the engine computes at once
   std::int64_t prefill_beside = 0;  // as ServingLimits
+  Seconds hold = {};                // as ServingLimits, by `clock`, which must outlive the loop
+  Clock* clock = nullptr;
   // Makes the drafts of an engine that has some; null: NgramDrafts. It must outlive the loop, which alone uses it.
   DraftSource* drafts = nullptr;
 };
 
 class ServingLoop {
  public:
-  // The engine must outlive the loop. Slots and cache are the engine's.
+  // The engine must outlive the loop. Slots and cache are the engine's. REQUIRES: a clock, with `hold`.
   ServingLoop(Engine& engine, const ServingLoopOptions& options);
 
   // Errors: invalid (the prompt is empty, longer than the cache, or has a token outside the vocabulary; sampling
@@ -108,6 +111,7 @@ class ServingLoop {
   };
   Counts counts() const;
   double pages_used() const { return scheduler_.pages_used(); }
+  std::int64_t prefill_beside() const { return scheduler_.beside(); }
 
  private:
   struct Sequence {
@@ -122,6 +126,7 @@ class ServingLoop {
   };
   Status check_options(const SequenceRequest& request) const;
   Status compute(const ServingStep::Piece& piece);
+  Seconds lap();
   Status fill_next(ServingStep& step);
   Status take_tokens(const ServingStep::Sequence& placed, std::size_t row);
   Status take_token(std::uint64_t id, std::int64_t slot, std::span<const float> logits);
@@ -129,6 +134,8 @@ class ServingLoop {
   void end(std::uint64_t id, SequenceEnd why);
 
   Engine& engine_;
+  Clock* const clock_;  // none: nobody asks how long anything takes
+  Seconds mark_;        // when the last lap ended
   ServingScheduler scheduler_;
   std::map<std::uint64_t, Sequence> sequences_;
   std::vector<Engine::Next> next_;  // of the step

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "execute/serve/testing/serving_loop_fixture.h"
@@ -148,6 +149,50 @@ TEST_F(ServingLoopPages, AnswersAreInvariant_with_keys_and_values_in_bf16) {
   EXPECT_EQ(answers, expected);
   EXPECT_GT(loop.counts().preemptions, 0);
   EXPECT_GT(loop.counts().cached, 0);
+}
+
+// A millisecond for each token that the engine computes, those that fill a prefill up included.
+class EngineClock : public FakeClock {
+ public:
+  explicit EngineClock(const Engine& engine) : engine_(engine) {}
+  Seconds now() override {
+    std::int64_t length = 0;
+    for (std::int64_t slot = 0; slot < engine_.slots(); ++slot) length += engine_.length(slot);
+    const std::int64_t fresh = std::max<std::int64_t>(length - std::exchange(length_, length), 0);
+    advance(Seconds(1e-3 * static_cast<double>(fresh <= 2 ? fresh : fresh <= 16 ? 16 : fresh <= 64 ? 64 : 80)));
+    return FakeClock::now();
+  }
+
+ private:
+  const Engine& engine_;
+  std::int64_t length_ = 0;
+};
+
+TEST_F(ServingLoopPages, AnswersAreInvariant_and_a_stream_waits_for_no_more_of_a_long_prompt_than_fits_its_time) {
+  const auto own = engine(2);
+  EngineClock clock(*own);
+  ServingLoop loop(*own, {.waiting = 2, .hold = Seconds(0.05), .clock = &clock});
+  std::vector<SequenceRequest> requests = {request(0, text(4, 1)), request(1, text(70, 2))};
+  requests[0].stop = requests[1].stop = {};
+  requests[0].max_tokens = 20;
+  std::vector<Answer> answers(2);
+  loop.add(requests[0], into(answers[0])).value();
+  for (int step = 0; step < 2; ++step) loop.step().value();
+  loop.add(requests[1], into(answers[1])).value();
+  std::vector<std::int64_t> pieces;
+  while (answers[1].tokens.empty()) {
+    const Seconds before = clock.now();
+    const std::int64_t prefilled = loop.counts().prefilled;
+    const std::size_t tokens = answers[0].tokens.size();
+    ASSERT_TRUE(loop.step().value());
+    EXPECT_LE((clock.now() - before).count(), 0.05 + 1e-9);
+    EXPECT_EQ(answers[0].tokens.size(), tokens + 1);
+    pieces.push_back(loop.counts().prefilled - prefilled);
+  }
+  EXPECT_EQ(pieces, (std::vector<std::int64_t>{48, 22})) << "three runs of 16 tokens, and two";
+  EXPECT_EQ(loop.prefill_beside(), 48);
+  while (loop.step().value()) {}
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(answers[i], alone(requests[i])) << i;
 }
 
 TEST_F(ServingLoopTest, a_receiver_that_wants_no_more_ends_its_own_sequence_alone) {

@@ -14,12 +14,17 @@ Error told(Error failure) {
   return failure;
 }
 
+ServingLoopOptions waits(ServingLoopOptions options, std::int64_t waiting) {
+  options.waiting = waiting;
+  return options;
+}
+
 }  // namespace
 
 ServingThread::ServingThread(std::unique_ptr<Engine> engine, std::int64_t waiting, std::optional<std::int64_t> step,
-                             std::int64_t prefill_beside, DraftSource* drafts)
+                             ServingLoopOptions options)
     : engine_(std::move(engine)),
-      loop_(*engine_, {.waiting = waiting, .prefill_beside = prefill_beside, .drafts = drafts}),
+      loop_(*engine_, waits(options, waiting)),
       vectors_(*engine_),
       most_(engine_->slots() + waiting),
       counts_{.step = step},
@@ -243,6 +248,7 @@ void ServingThread::run() {
       counts_.draft_tokens = counts.drafted;
       counts_.accepted_tokens = counts.accepted;
       counts_.pages_used = loop_.pages_used();
+      counts_.prefill_beside = loop_.prefill_beside();
       changed_.notify_all();
       changed_.wait(lock, [&] { return ends_ || busy || !commands_.empty(); });
       if (ends_) return;

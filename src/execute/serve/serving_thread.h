@@ -42,6 +42,7 @@ struct ServingCounts {
   std::int64_t draft_tokens = 0;          // guesses of tokens of answers
   std::int64_t accepted_tokens = 0;       // of them, those that were right
   double pages_used = 0;                  // share of the cache
+  std::int64_t prefill_beside = 0;        // tokens of prompts that a step beside answers could have
   std::int64_t texts = 0;                 // whose vectors were computed
   bool draining = false, failed = false;  // refuses all requests
   std::optional<std::int64_t> step = {};  // of the checkpoint that is served; nothing: a published model
@@ -60,10 +61,10 @@ struct WeightsReload {
 
 class ServingThread {
  public:
-  // `step`: of the checkpoint in the engine, if it is of a run. `prefill_beside`: as ServingLimits. `drafts`: as
-  // ServingLoopOptions; it must outlive the thread.
+  // `step`: of the checkpoint in the engine, if it is of a run. `options`: but for `waiting`; what they point at must
+  // outlive the thread.
   ServingThread(std::unique_ptr<Engine> engine, std::int64_t waiting, std::optional<std::int64_t> step = {},
-                std::int64_t prefill_beside = 0, DraftSource* drafts = nullptr);
+                ServingLoopOptions options = {});
   ~ServingThread();  // ends after the step that runs; requests are dropped without a call
   ServingThread(const ServingThread&) = delete;
   ServingThread& operator=(const ServingThread&) = delete;

@@ -88,6 +88,15 @@ TEST_F(PlanServe, an_8b_in_int8_fits_on_v5e_with_keys_and_values_in_bf16_alone) 
   expect_refused(words + " --set serve.cache=f32", 1, "does not fit", "--set serve.cache=bf16");
 }
 
+TEST_F(PlanServe, fixed_pieces_are_served_with_that_option) {
+  const Captured seen = shell("plan chat.yaml --set serve.prefill_tokens=32");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  EXPECT_NE(seen.err.find("--waiting 64 --prefill-tokens 32"), std::string::npos) << seen.err;
+  const Captured odd = shell("plan chat.yaml --set serve.prefill_tokens=33");
+  EXPECT_EQ(odd.exit.code, 2) << odd.err;
+  EXPECT_NE(odd.err.find("hint: 16, 32, 64, 128, 256 or 512"), std::string::npos) << odd.err;
+}
+
 TEST_F(PlanServe, compares_what_is_offered) {
   const Captured seen = shell("plan chat.yaml --on v5e:1,l4:1,this");
   ASSERT_EQ(seen.exit.code, 0) << seen.err;

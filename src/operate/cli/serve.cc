@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "describe/program/program.h"
+#include "describe/spec/serve_spec.h"
 #include "execute/serve/api_routes.h"
 #include "execute/serve/balance/balancer.h"
 #include "ground/base/counted.h"
@@ -162,6 +163,18 @@ void check_cache(const ServeCommand& options, const ServedModel& served, std::in
   }
 }
 
+// How prompts are computed beside running answers.
+ServingLoopOptions piece_options(const ServeCommand& options, Clock& clock) {
+  if (options.prefill_tokens > 0) return {.prefill_beside = options.prefill_tokens};
+  return {.hold = kUsualHold, .clock = &clock};
+}
+
+void check_prefill(std::int64_t tokens) {
+  if (tokens == 0 || ServeSpec::may_prefill(tokens)) return;
+  fail(error(ErrorKind::invalid, "--prefill-tokens: {} is no power of two from 16 to 512", tokens)
+           .hinted("--prefill-tokens 64, or leave it out: as many as keep a step within " + to_string(kUsualHold)));
+}
+
 EngineOptions engine_options(const ServeCommand& options, const ServedModel& served, std::int64_t drafts,
                              bool makes_vectors) {
   EngineOptions wanted;
@@ -236,6 +249,7 @@ void report_end(const ServingCounts& counts, Context& context) {
 }
 
 ExitCode serve(const ServeCommand& options, Context& context) {
+  check_prefill(options.prefill_tokens);
   if (options.replicas > 1 || !options.canary.empty() || !options.shadow.empty())
     return serve_replicas(options, context);
   const Speculation speculation = speculation_for(options.speculate, options.backend).value();
@@ -262,7 +276,9 @@ ExitCode serve(const ServeCommand& options, Context& context) {
                      loaded,
                      drafts ? std::optional(drafts->memory()) : std::nullopt};
   raise_open_files();
-  ServingThread serving(std::move(engine), options.waiting, served.step, options.prefill_tokens, drafts.get());
+  ServingLoopOptions steps = piece_options(options, context.clock);
+  steps.drafts = drafts.get();
+  ServingThread serving(std::move(engine), options.waiting, served.step, steps);
   const SignalWatch watch(options.follow.empty() ? Hangup::stop : Hangup::reload);
   http.routes = api_routes(api, serving, context.clock);
   const std::unique_ptr<HttpServer> server = HttpServer::start(http).value();
@@ -321,8 +337,9 @@ void add_serve(Subcommand app, Context& context) {
       .needs("--follow");
   command
       .add_option("--prefill-tokens", options->prefill_tokens,
-                  "tokens of prompts in a step that has tokens of running answers too: fewer hold those up for less "
-                  "long, and finish prompts later; 0: as many as are computed at once, 512")
+                  "tokens of prompts in a step that has tokens of running answers too, a power of two from 16 to 512: "
+                  "fewer hold those up for less long, and finish prompts later; 0: as many as keep such a step within "
+                  "50 ms, as it is measured")
       .check(at_least(0))
       .capture_default_str();
   command.add_option("--waiting", options->waiting, "requests that wait for a slot; one more is refused with 429")

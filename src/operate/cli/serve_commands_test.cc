@@ -506,6 +506,18 @@ TEST_F(ServeCommand, models_tokens_health_and_metrics) {
   EXPECT_TRUE(server.stop().ok());
 }
 
+TEST_F(ServeCommand, pieces_of_prompts_are_powers_of_two) {
+  for (const char* tokens : {"3", "48", "1024"}) {
+    const Captured odd =
+        systole_->run({"serve", "tiny-1", "--backend", "reference", "--port", "0", "--prefill-tokens", tokens});
+    EXPECT_EQ(odd.exit.code, 2) << odd.err;
+    EXPECT_NE(odd.err.find(fmt::format("--prefill-tokens: {} is no power of two from 16 to 512", tokens)),
+              std::string::npos)
+        << odd.err;
+    EXPECT_NE(odd.err.find("hint: --prefill-tokens 64, or leave it out"), std::string::npos) << odd.err;
+  }
+}
+
 // Pages for one sequence: two at once take turns, and each gets its own answer.
 TEST_F(ServeCommand, with_few_pages_answers_stay_the_same) {
   const Captured few =
@@ -523,7 +535,7 @@ TEST_F(ServeCommand, with_few_pages_answers_stay_the_same) {
     alone = text_at(json_of(server.complete(R"(, "max_tokens": 60)")));
     EXPECT_TRUE(server.stop().ok());
   }
-  Server server(*systole_, {"--context", "80", "--slots", "2", "--cache-tokens", "80", "--prefill-tokens", "3"});
+  Server server(*systole_, {"--context", "80", "--slots", "2", "--cache-tokens", "80", "--prefill-tokens", "16"});
   std::string other;
   std::thread beside([&, complete = server.another_client()] {
     other = text_at(json_of(complete(R"({"model": "tiny-1", "prompt": "word", "temperature": 0, "max_tokens": 60})")));
@@ -532,6 +544,7 @@ TEST_F(ServeCommand, with_few_pages_answers_stay_the_same) {
   beside.join();
   EXPECT_EQ(own, alone);
   EXPECT_EQ(other, alone);
+  EXPECT_EQ(server.metric("systole:prefill_piece_tokens"), "16");
   EXPECT_TRUE(server.stop().ok()) << server.err();
 }
 

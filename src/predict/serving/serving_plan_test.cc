@@ -38,6 +38,14 @@ ServingPlan planned(const std::vector<std::string>& targets, const std::vector<s
   return try_plan(targets, sets).value();
 }
 
+// Few tokens a step need many steps for a prompt; by time, a step of an accelerator has hundreds.
+TEST(ServingPlan, prompts_are_computed_by_time_or_in_pieces_that_are_given) {
+  const ServingPlan by_time = planned({"l4:1"}), least = planned({"l4:1"}, {"serve.prefill_tokens=16"});
+  ASSERT_TRUE(by_time.rows.front().carries()) << by_time.rows.front().lost;
+  ASSERT_TRUE(least.rows.front().capacity);
+  EXPECT_GT(by_time.rows.front().capacity->load, least.rows.front().capacity->load);
+}
+
 TEST(ServingPlan, the_cheapest_token_comes_first_and_the_others_say_by_how_much) {
   const ServingPlan plan = planned({"a3-highgpu-8g:1,l4:1,v5e:1"});
   ASSERT_GE(plan.rows.size(), 3U);

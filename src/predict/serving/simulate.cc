@@ -69,19 +69,33 @@ class Player {
     }
   }
 
+  void prefill(const ServingStep::Piece& piece) {
+    for (std::int64_t at = piece.begin; at < piece.end;) {
+      const std::int64_t count = piece.run > 0 ? std::min(piece.run, piece.end - at) : piece.end - at;
+      const Seconds took = server_.times.prefill_of(count);
+      scheduler_.ran(count, took);
+      now_ += took;
+      at += count;
+    }
+  }
+
   void run(const ServingStep& step) {
     const Seconds begin = now_;
     std::int64_t tokens = 0;
     for (const ServingStep::Piece& piece : step.prefill) {
       SimulatedRequest& times = played_.requests[piece.id];
       if (!std::exchange(running_.at(piece.id).begun, true)) times.started = now_;
-      now_ += server_.times.prefill_of(piece.end - piece.begin);
+      prefill(piece);
       if (!piece.last) continue;
       if (times.answer == 0) times.first = now_;
       take_token(piece.id);
       ++tokens;
     }
-    if (!step.decode.empty()) now_ += server_.times.decode_of(std::ssize(step.decode));
+    if (const std::int64_t rows = std::ssize(step.decode); rows > 0) {
+      const Seconds took = server_.times.decode_of(rows);
+      scheduler_.decoded(rows, took);
+      now_ += took;
+    }
     for (const ServingStep::Sequence& placed : step.decode) {
       take_token(placed.id);
       ++tokens;

@@ -1,9 +1,10 @@
 #pragma once
 // Plays a server on one device: the scheduler that `systole serve` runs (describe/serving/scheduler.h), with a fake clock
-// that each piece of a prompt and each decode moves by its predicted time. A step is that of ServingLoop::step: pieces of
-// prompts one after the other, the last of a prompt giving its first token, then one token of every running sequence. No
-// two prompts begin alike, and no tokens are guessed. Requests that arrive during a step join after it. Time outside the
-// device (HTTP, tokenizer, sampling) counts as none.
+// that each piece of a prompt and each decode moves by its predicted time, which the scheduler is told as the server's
+// is told the measured one. A step is that of ServingLoop::step: pieces of prompts one after the other, the last of a
+// prompt giving its first token, then one token of every running sequence. No two prompts begin alike, and no tokens are
+// guessed. Requests that arrive during a step join after it. Time outside the device (HTTP, tokenizer, sampling) counts
+// as none.
 
 #include <cstdint>
 #include <span>

@@ -112,6 +112,7 @@ Node command_of(const KubernetesJob& k) {
   option("--slots", std::to_string(serve.slots));
   option("--context", std::to_string(serve.context.value_or(k.workload().model.context())));
   option("--waiting", std::to_string(serve.waiting));
+  if (serve.prefill_tokens) option("--prefill-tokens", std::to_string(*serve.prefill_tokens));
   if (serve.parameter == DType::i8) option("--weights", "int8");
   if (serve.cache != DType::f32) option("--cache-type", name_of(serve.cache));
   option("--grace", std::to_string(seconds(k.job.notice - kUntilUnlisted)));

@@ -101,11 +101,12 @@ TEST(RenderServer, starts_the_server_that_was_planned) {
             (Words{"systole", "serve", "/runs/gpt2", "--name", "serve-small", "--listen", "0.0.0.0", "--port", "8000",
                    "--token-file", "/systole/token/token", "--slots", "4", "--context", "512", "--waiting", "64",
                    "--grace", "30"}));
-  const Words large_words =
-      command_of(of_kind(objects_of(large({"serve.parameter=i8", "serve.cache=bf16"}), "gke"), "Deployment"));
+  const Words large_words = command_of(of_kind(
+      objects_of(large({"serve.parameter=i8", "serve.cache=bf16", "serve.prefill_tokens=64"}), "gke"), "Deployment"));
   EXPECT_EQ(after(large_words, "--device"), "gpu");
   EXPECT_EQ(after(large_words, "--weights"), "int8");
   EXPECT_EQ(after(large_words, "--cache-type"), "bf16");
+  EXPECT_EQ(after(large_words, "--prefill-tokens"), "64");
   const Words tpu = command_of(of_kind(objects_of(large({"resources.accelerators=v5e:1"}), "gke"), "Deployment"));
   EXPECT_EQ(after(tpu, "--device"), "tpu");
 }
