@@ -139,6 +139,40 @@ TEST(ServedAdapters, KeepTheBitsOfSequencesBesideThem) {
   }
 }
 
+TEST(ServedAdapters, StayInF32BesideWeightsInInt8) {
+  const auto model = make_decoder(tiny_decoder());
+  const auto device = make_reference_device();
+  const auto made = [&](const ServedAdapters& adapters) {
+    std::unique_ptr<Engine> engine =
+        Engine::create(*model, *device, {.slots = 2, .parameter = DType::i8, .adapters = adapters}).value();
+    EXPECT_FALSE(engine->int8_weights().empty());
+    for (std::size_t v = 0; v < engine->program().values.size(); ++v) {
+      const ProgramValue& value = engine->program().values[v];
+      if (value.residence != Residence::parameter) continue;
+      if (is_served_adapter(value.name)) { EXPECT_EQ(value.type.dtype, DType::f32) << value.name; }
+      HostTensor tensor(value.type.dtype, value.type.shape);
+      for (std::int64_t i = 0; i < tensor.size(); ++i) {
+        const auto whole = static_cast<double>(i * 37 % 255 - 127);
+        tensor.set(i, value.type.dtype == DType::i8 ? whole : 0.01 + 0.0001 * whole);
+      }
+      engine->executor().write(static_cast<int>(v), 0, tensor.bytes()).value();
+    }
+    fill_adapters(*engine);
+    return engine;
+  };
+  const auto adapted = made(kAdapters), plain = made({});
+  adapted->set_adapter(1, 1);
+  const std::vector<std::int32_t> prompt{5, 1, 2};
+  for (std::int64_t slot = 0; slot < 2; ++slot) adapted->prefill(slot, prompt).value();
+  plain->prefill(0, prompt).value();
+  EXPECT_TRUE(same_bits(adapted->logits(0), plain->logits(0)));
+  EXPECT_FALSE(same_bits(adapted->logits(1), plain->logits(0)));
+  adapted->decode(std::vector<Engine::Next>{{0, 4}, {1, 4}}).value();
+  plain->decode(std::vector<Engine::Next>{{0, 4}}).value();
+  EXPECT_TRUE(same_bits(adapted->logits(0), plain->logits(0)));
+  EXPECT_FALSE(same_bits(adapted->logits(1), plain->logits(0)));
+}
+
 TEST(ServedAdapters, AreRefusedWhereNothingCanHaveThem) {
   const auto device = make_reference_device();
   T5Spec spec;

@@ -15,7 +15,7 @@ constexpr i64 kRows = 4;  // of a part
 void adapt_row(const LoraRowsArgs& args, i64 adapter, const float* x, const float* y, float* z) {
   const float* a = args.a + adapter * args.rank * args.in;
   const float* b = args.b + adapter * args.rank * args.out;
-  float low[kMostAdapterRank];
+  float low[kMostAdapterRank] = {};
   for (i64 r = 0; r < args.rank; ++r) {
     const float* row = a + r * args.in;
     low[r] = row_sum(args.in, [&](i64 i) { return get(x, i, args.in) * get(row, i, args.in); });
