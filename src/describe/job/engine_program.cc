@@ -32,6 +32,11 @@ EngineOptions completed(const Model& model, EngineOptions options) {
                name_of(options.cache_type), model.family())
              .hinted("leave out --cache-type, or serve.cache"));
   }
+  if (options.adapters.count > 0 && model.task() != Task::language) {
+    fail(error(ErrorKind::unsupported, "adapters are served where an answer goes on from its prompt, not by a {}",
+               model.family())
+             .hinted("leave out --lora"));
+  }
   if (options.hidden) {
     options.generates = options.generates && model.task() != Task::masked;
     if (options.texts.empty()) options.texts = options.buckets;
@@ -69,7 +74,7 @@ EngineOptions completed(const Model& model, EngineOptions options) {
 
 PagedCache paged_cache(const EngineOptions& options) {
   const std::int64_t size = std::min(options.cache, kPagePositions);
-  return {options.pages, size, pages_for(options.cache, size), options.cache_type};
+  return {options.pages, size, pages_for(options.cache, size), options.cache_type, options.adapters};
 }
 
 std::int64_t bucket_of(const std::vector<std::int64_t>& sizes, std::int64_t count) {

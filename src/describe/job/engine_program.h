@@ -42,6 +42,7 @@ struct EngineOptions {
   // Guesses of the next tokens that a decode may compute beside one token of a sequence (describe/serving/scheduler.h);
   // then a decode has up to so many rows and one more. 0: none.
   std::int64_t drafts = 0;
+  ServedAdapters adapters = {};  // of a decoder; sequences may name them
 };
 
 // The options with cache, buckets, batches and, of a decoder, pages filled in. Errors: Failure(invalid): no slots, a cache

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "describe/ir/ir.h"
+#include "describe/ir/served_adapters.h"
 #include "describe/spec/families/model_spec.h"
 
 namespace systole {
@@ -29,10 +30,11 @@ constexpr const char* kExpertChoices = "moe.choices";
 constexpr const char* kDroppedChoices = "moe.dropped";
 
 // A paged cache: pages of the pool, positions of a page, pages in the table of a sequence; the type of keys and values,
-// f32 or bf16, to which they are rounded when they are written.
+// f32 or bf16, to which they are rounded when they are written; and the adapters of sequences.
 struct PagedCache {
   std::int64_t pages = 1, size = 16, entries = 1;
   DType dtype = DType::f32;
+  ServedAdapters adapters = {};
 };
 
 class Model {
@@ -73,9 +75,10 @@ class Model {
   // "cache.k" and "cache.v", [layer, page, place, kv_heads, head] of the cache's type, are pools of pages
   // (describe/ops/ops.h), taken and updated in place. tokens i32[batch, tokens], table i32[batch, entries], start
   // i32[batch] (the position of the first token; -1: the entry is idle, with one token), and with several tokens last
-  // i32[batch] (the index of the last that is not padding) → "logits" f32[batch, vocab] after that token. Positions before
-  // `start` have been computed by earlier calls. Errors: Failure(unsupported) from models that do not generate so; Failure(invalid): sizes below 1, or tables
-  // that hold fewer positions than a step has tokens.
+  // i32[batch] (the index of the last that is not padding) → "logits" f32[batch, vocab] after that token. Positions
+  // before `start` have been computed by earlier calls. With adapters also "adapter" i32[batch] (1 is the first; 0:
+  // none), and their tensors. Errors: Failure(unsupported) from models that do not generate so; Failure(invalid): sizes
+  // below 1, or tables that hold fewer positions than a step has tokens; a projection that the model lacks.
   virtual Graph step(std::int64_t batch, std::int64_t tokens, const PagedCache& cache) const;
 
   // How likely given tokens are in one sequence, over the same caches as `step`. tokens i32[1, tokens], table i32[1,

@@ -1,5 +1,7 @@
 #include "describe/partition/serving.h"
 
+#include "describe/ir/served_adapters.h"
+
 namespace systole {
 namespace {
 
@@ -14,8 +16,13 @@ void add_function(ProgramBuilder& builder, const std::string& name, const Graph&
   builder.add_parameters(typed);
   Bindings inputs, outputs;
   const auto bind = [&](Bindings& bindings, const std::string& key, const Type& type, Residence residence) {
-    const std::string value = is_cache(key) ? key : name + "/" + key;
+    const std::string value = is_cache(key) || is_served_adapter(key) ? key : name + "/" + key;
     bindings[key] = {value, false};
+    if (!builder.has_value(value) && is_served_adapter(key)) {
+      builder.add_value(
+          {key, type, Residence::parameter, 1, Parameter{key, type, {Init::Kind::zeros, 0}, false, false}, 0, 0});
+      return;
+    }
     if (!builder.has_value(value))
       builder.add_value({value, type, is_cache(key) ? Residence::cache : residence, 1, std::nullopt, 0, 0});
   };

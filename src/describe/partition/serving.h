@@ -5,6 +5,7 @@
 //
 // Values (besides the parameters, by their names):
 //   cache             "cache.k", "cache.v" and other "cache.…" of the graphs, shared by all functions
+//   parameter         those of adapters too, "lora.…" (describe/ir/served_adapters.h)
 //   inputs, outputs   "<function>/<name>": other inputs of the function's graph, and its "logits" or "hidden"
 // Each function has a schedule of its name.
 

@@ -9,9 +9,10 @@ namespace systole::stablehlo {
 const OpLowering* find_lowering(std::string_view op) {
   static const std::vector<OpLowering> list = [] {  // constant after the first call
     std::vector<OpLowering> all;
-    for (auto family : {elementwise_lowerings, movement_lowerings, reduce_lowerings, region_lowerings,
-                        collective_lowerings, softmax_lowerings, norm_lowerings, embedding_lowerings, routing_lowerings,
-                        random_lowerings, optimizer_lowerings, attention_lowerings, paged_lowerings, int8_lowerings}) {
+    for (auto family :
+         {elementwise_lowerings, movement_lowerings, reduce_lowerings, region_lowerings, collective_lowerings,
+          softmax_lowerings, norm_lowerings, embedding_lowerings, routing_lowerings, random_lowerings,
+          optimizer_lowerings, attention_lowerings, paged_lowerings, int8_lowerings, lora_lowerings}) {
       const std::vector<OpLowering> some = family();
       all.insert(all.end(), some.begin(), some.end());
     }

@@ -56,6 +56,7 @@ SequenceRequest common_sequence(const ServedApi& api, const CompletionRequest& r
     sequence.stop.insert(sequence.stop.end(), api.ends.begin(), api.ends.end());
     std::erase_if(sequence.sampling.never, [&](std::int32_t token) { return contains(api.ends, token); });
   }
+  sequence.adapter = adapter_of(api, request.model);
   for (const SpecialToken& special : form.spelled) std::erase(sequence.sampling.never, special.token);
   return sequence;
 }

@@ -81,6 +81,11 @@ class Routes {
     const auto answer = [&]() -> Status {
       EmbeddingsRequest asked = TRY(parse_embeddings(request.body));
       TRY(check_model(api_, asked.model));
+      if (adapter_of(api_, asked.model) > 0) {
+        return key_error(ErrorKind::unsupported, "model", "'{}' is an adapter, and vectors are made without",
+                         asked.model)
+            .hinted(fmt::format("ask '{}' for vectors", api_.model));
+      }
       return answer_embeddings(api_, serving_, std::move(asked), responder, aside_.poster());
     };
     if (const Status answered = answer(); !answered.ok()) responder.send(refusal(answered.error()));
@@ -88,9 +93,13 @@ class Routes {
 
   Result<Node> model(const std::string& name) const {
     TRY(check_model(api_, name));
-    return model_node();
+    return model_node(name);
   }
-  Node models() const { return Node::map({{"object", "list"}, {"data", Node::sequence({model_node()})}}); }
+  Node models() const {
+    std::vector<Node> nodes{model_node(api_.model)};
+    for (const std::string& adapter : api_.adapters) nodes.push_back(model_node(adapter));
+    return Node::map({{"object", "list"}, {"data", Node::sequence(std::move(nodes))}});
+  }
 
   // A node per token would be 100 bytes for each byte of the text.
   Result<HttpResponse> tokenize(const std::string& body) const {
@@ -155,19 +164,21 @@ class Routes {
     if (!form.ok()) return responder.send(refusal(form.error()));
     form->call_ids = seeds_();
     if (!asked->seeded) asked->sampling.seed = seeds_();
-    const Status begun =
-        answer_completion(api_, serving_, std::move(*asked), {prefix + request.id, unix_seconds(clock_), api_.model},
-                          std::move(*form), key_of(request, api_.key_header), responder);
+    CompletionHead head{prefix + request.id, unix_seconds(clock_), asked->model};
+    const Status begun = answer_completion(api_, serving_, std::move(*asked), std::move(head), std::move(*form),
+                                           key_of(request, api_.key_header), responder);
     if (!begun.ok()) responder.send(refusal(begun.error()));
   }
 
-  Node model_node() const {
-    Node node = Node::map({{"id", api_.model},
+  // Of the model, or of an adapter.
+  Node model_node(const std::string& name) const {
+    Node node = Node::map({{"id", name},
                            {"object", "model"},
                            {"created", began_},
                            {"owned_by", "systole"},
                            {"max_model_len", api_.context}});
     if (const std::optional<std::int64_t> step = serving_.counts().step) node.set("step", *step);
+    if (name != api_.model) node.set("parent", api_.model);
     return node;
   }
 

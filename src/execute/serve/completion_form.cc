@@ -1,15 +1,25 @@
 #include "execute/serve/completion_form.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
 namespace systole {
 
 Status check_model(const ServedApi& api, const std::string& asked) {
-  if (asked == api.model) return {};
+  if (asked == api.model || adapter_of(api, asked) > 0) return {};
+  std::string hint = fmt::format("'{}' is", api.model);
+  if (!api.adapters.empty()) hint += fmt::format(", with the adapters '{}'", fmt::join(api.adapters, "', '"));
   return key_error(ErrorKind::not_found, "model", "no model '{}' is served here", asked)
       .coded(ErrorCode::model_not_found)
-      .hinted(fmt::format("'{}' is", api.model));
+      .hinted(std::move(hint));
+}
+
+std::int64_t adapter_of(const ServedApi& api, const std::string& model) {
+  const auto found = std::ranges::find(api.adapters, model);
+  return found == api.adapters.end() ? 0 : found - api.adapters.begin() + 1;
 }
 
 std::vector<std::int32_t> tokens_of(const ServedApi& api, const CompletionRequest::Prompt& prompt) {

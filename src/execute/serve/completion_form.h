@@ -12,8 +12,10 @@
 
 namespace systole {
 
-// Errors: not_found (model_not_found): another model than the served one.
+// Errors: not_found (model_not_found): neither the served model nor one of its adapters.
 Status check_model(const ServedApi& api, const std::string& asked);
+// The adapter of that name, as Engine::set_adapter has it; 0: it is none.
+std::int64_t adapter_of(const ServedApi& api, const std::string& model);
 
 // The tokens of a prompt, or of a text.
 std::vector<std::int32_t> tokens_of(const ServedApi& api, const CompletionRequest::Prompt& prompt);

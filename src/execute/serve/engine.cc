@@ -29,6 +29,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Device& devic
   engine->logits_.resize(slots * static_cast<std::size_t>(engine->vocabulary_));
   engine->fresh_.resize(rows * static_cast<std::size_t>(engine->vocabulary_));
   engine->at_.resize(rows);
+  engine->adapters_.resize(slots);
+  engine->adapter_of_row_.resize(rows);
   engine->tokens_.resize(std::max(rows, static_cast<std::size_t>(engine->options_.buckets.back())));
   engine->tables_.resize(slots * static_cast<std::size_t>(engine->entries_), -1);
   if (static_cast<std::int64_t>(engine->tables_.size()) <= engine->options_.pages)
@@ -70,6 +72,11 @@ void Engine::set_table(std::int64_t slot, std::span<const std::int32_t> pages) {
   const auto table =
       std::span(tables_).subspan(static_cast<std::size_t>(slot * entries_), static_cast<std::size_t>(entries_));
   std::ranges::fill(std::ranges::copy(pages, table.begin()).out, table.end(), -1);
+}
+
+void Engine::set_adapter(std::int64_t slot, std::int64_t adapter) {
+  CHECK(adapter >= 0 && adapter <= options_.adapters.count, "adapter {} of {}", adapter, options_.adapters.count);
+  adapters_.at(static_cast<std::size_t>(slot)) = static_cast<std::int32_t>(adapter);
 }
 
 Status Engine::check_token(std::int32_t token) const {
@@ -190,6 +197,7 @@ Status Engine::write_piece(const std::string& name, std::int64_t slot, std::span
   const std::int32_t start[] = {static_cast<std::int32_t>(this->length(slot))};
   TRY(write(name + "/tokens", std::span(tokens_).first(static_cast<std::size_t>(bucket))));
   TRY(write(name + "/table", table_of(slot)));
+  if (has_adapters()) TRY(write(name + "/adapter", std::span(adapters_).subspan(static_cast<std::size_t>(slot), 1)));
   return write(name + "/start", start);
 }
 
@@ -272,10 +280,12 @@ Status Engine::decode(std::span<const Next> next) {
   std::ranges::fill(first(tokens_, rows), 0);
   std::ranges::fill(first(at_, rows), -1);
   std::ranges::fill(first(rows_, rows * entries_), 0);
+  std::ranges::fill(first(adapter_of_row_, rows), 0);
   for (std::size_t i = 0; i < next.size(); ++i) {
     const auto row = static_cast<std::size_t>(row_of(i));
     tokens_[row] = next[i].token;
     const bool goes_on = i > 0 && next[i - 1].slot == next[i].slot;
+    adapter_of_row_[row] = adapters_[static_cast<std::size_t>(next[i].slot)];
     at_[row] = goes_on ? at_[row - 1] + 1 : static_cast<std::int32_t>(length(next[i].slot));
     std::ranges::copy(table_of(next[i].slot), rows_.begin() + static_cast<std::ptrdiff_t>(row) * entries_);
   }
@@ -283,6 +293,7 @@ Status Engine::decode(std::span<const Next> next) {
   TRY(write(name + "/tokens", first(tokens_, rows)));
   TRY(write(name + (encodes() ? "/position" : "/start"), first(at_, rows)));
   if (!encodes()) TRY(write(name + "/table", first(rows_, rows * entries_)));
+  if (has_adapters()) TRY(write(name + "/adapter", first(adapter_of_row_, rows)));
   TRY(executor_->run(program_->schedule_named(name)));
   const auto fresh = std::span(fresh_).first(static_cast<std::size_t>(rows * vocabulary_));
   TRY(executor_->read(program_->value_named(name + "/logits"), 0, std::as_writable_bytes(fresh)));

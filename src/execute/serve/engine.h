@@ -79,6 +79,9 @@ class Engine {
   // The slot holds a sequence whose first `length` tokens are in its pages; 0: none. A shorter one than before forgets
   // its last tokens. It has no logits until more are computed. REQUIRES: not encodes().
   void begin(std::int64_t slot, std::int64_t length) { positions_.at(static_cast<std::size_t>(slot)) = length; }
+  // The adapter of a slot's sequence from now on: 1 is the first of options().adapters, 0 none, as at the start.
+  // REQUIRES: there is such an adapter.
+  void set_adapter(std::int64_t slot, std::int64_t adapter);
   // Appends one token to each given slot; others are unchanged. An engine with drafts takes several tokens of a slot that
   // stand together, and appends them as if one after the other.
   // Errors: invalid if a slot is full or given twice, or a token is outside the vocabulary; those of the device.
@@ -106,6 +109,7 @@ class Engine {
 
  private:
   Engine() = default;
+  bool has_adapters() const { return options_.adapters.any(); }
   Status check_token(std::int32_t token) const;
   Status check_next(std::span<const Next> next) const;
   Status write(const std::string& name, std::span<const std::int32_t> numbers);
@@ -133,7 +137,8 @@ class Engine {
   std::vector<float> fresh_;             // [rows, vocab], output of decode
   std::int64_t entries_ = 0;             // pages of a slot
   std::vector<std::int32_t> tables_;     // [slots, entries]
-  std::vector<std::int32_t> tokens_, at_, rows_;
+  std::vector<std::int32_t> adapters_;   // [slots]
+  std::vector<std::int32_t> tokens_, at_, rows_, adapter_of_row_;
   std::vector<float> hidden_;  // [rows, bucket, hidden_size_] of the last call
   std::vector<float> scores_;  // of the last call of `score`
 };

@@ -67,12 +67,14 @@ namespace {
 
 // Of the whole pages of a prompt: each of its tokens and of the hash before it. Of a cryptographic hash, so that nobody
 // can make a prompt that finds another's keys and values.
-std::vector<PageHash> hashes_of(std::span<const std::int32_t> tokens, std::int64_t page) {
+// Keys and values of other adapters are others.
+std::vector<PageHash> hashes_of(std::span<const std::int32_t> tokens, std::int64_t page, std::int64_t adapter) {
   std::vector<PageHash> hashes;
   const auto size = static_cast<std::size_t>(page);
   for (std::size_t at = 0; at + size <= tokens.size(); at += size) {
     Sha256 hash;
     if (!hashes.empty()) hash.add(std::as_bytes(std::span(hashes.back())));
+    if (hashes.empty() && adapter != 0) hash.add(std::as_bytes(std::span(&adapter, 1)));
     hash.add(std::as_bytes(tokens.subspan(at, size)));
     const Sha256::Digest digest = hash.digest();
     hashes.emplace_back(reinterpret_cast<const char*>(digest.data()), digest.size());
@@ -89,7 +91,7 @@ Status ServingLoop::add(SequenceRequest request, SequenceReceiver receiver) {
   CHECK(!sequences_.contains(id), "request {} is there already", id);
   ServingRequest wanted{id, request.key, static_cast<std::int64_t>(request.prompt.size()), request.max_tokens,
                         request.priority};
-  if (!engine_.encodes()) wanted.hashes = hashes_of(request.prompt, engine_.limits().page);
+  if (!engine_.encodes()) wanted.hashes = hashes_of(request.prompt, engine_.limits().page, request.adapter);
   const Admission admission = scheduler_.add(std::move(wanted));
   if (admission == Admission::queue_full)
     return error(ErrorKind::busy, "{} requests wait already", scheduler_.waiting()).hinted("try again later");
@@ -184,6 +186,7 @@ Status ServingLoop::compute(const ServingStep::Piece& piece) {
   if (engine_.encodes()) return engine_.prefill(piece.slot, tokens);
   if (piece.first) {
     engine_.begin(piece.slot, piece.begin);
+    engine_.set_adapter(piece.slot, sequence.request.adapter);
     if (!std::exchange(sequence.has_begun, true)) counts_.cached += piece.begin;
   }
   counts_.prefilled += piece.end - piece.begin;

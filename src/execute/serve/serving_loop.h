@@ -58,6 +58,7 @@ struct SequenceRequest {
   // The tokens' text conforms to it. Tokens of `stop` are drawn exactly where it may end, but for min_tokens; used by
   // the loop's thread only, and shared by as many sequences as wish.
   std::shared_ptr<grammar::TokenMasks> grammar = {};
+  std::int64_t adapter = 0;  // Engine::set_adapter
 };
 
 struct SequenceReceiver {

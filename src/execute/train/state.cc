@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "describe/ir/layer_names.h"
+#include "describe/ir/served_adapters.h"
 #include "describe/partition/pipeline.h"
 #include "execute/checkpoint/ownership.h"
 #include "execute/checkpoint/restore_parts.h"
@@ -33,7 +34,7 @@ std::vector<StateTensor> state_tensors(Executor& executor, bool staged, HostStat
   const Program& program = executor.program();
   for (int v = 0; v < static_cast<int>(program.values.size()); ++v) {
     const ProgramValue& value = program.values[static_cast<std::size_t>(v)];
-    if (!is_kept(value.residence)) continue;
+    if (!is_kept(value.residence) || is_served_adapter(value.name)) continue;
     const std::optional<int> copy = staged ? program.find_value("snapshot/" + value.name) : std::nullopt;
     const bool on_host = held != nullptr && held->is_needed();
     const std::span<std::byte> bytes = on_host ? held->of(v) : executor.view(copy.value_or(v), 0);

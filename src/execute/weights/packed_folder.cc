@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "describe/ir/served_adapters.h"
 #include "describe/partition/serving.h"
 #include "execute/data/tokenizer_files.h"
 #include "ground/base/errors.h"
@@ -173,7 +174,7 @@ Status load_packed(Executor& executor, const PackedFolder& packed) {
   const std::vector<ProgramValue>& values = executor.program().values;
   for (int v = 0; v < static_cast<int>(values.size()); ++v) {
     const ProgramValue& value = values[static_cast<std::size_t>(v)];
-    if (value.residence != Residence::parameter) continue;
+    if (value.residence != Residence::parameter || is_served_adapter(value.name)) continue;
     std::span<std::byte> into = executor.view(v, 0);
     std::vector<std::byte> staged;
     if (into.empty()) {

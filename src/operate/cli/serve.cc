@@ -1,5 +1,6 @@
 // `systole serve [RUN]`: a model behind OpenAI's HTTP interface, by one process or by several replicas.
 
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "describe/spec/serve_spec.h"
 #include "execute/serve/api_routes.h"
 #include "execute/serve/balance/balancer.h"
+#include "execute/weights/lora_adapter.h"
 #include "ground/base/counted.h"
 #include "ground/base/text_file.h"
 #include "ground/process/signal_watch.h"
@@ -29,6 +31,7 @@ constexpr std::int64_t kMostCacheTokens = std::int64_t{1} << 31;  // their pages
 struct ServeCommand {
   std::string run, name, backend = "cpu", listen = "127.0.0.1", token_file, certificate, key, chat_template, pooling;
   std::string speculate, follow, canary, shadow, cache_type = "f32";
+  std::vector<std::string> lora;  // NAME=PATH
   bool unnormalized = false;
   int port = 8000;
   std::int64_t slots = 4, context = 0, cache_tokens = 0, waiting = 64, prefill_tokens = 0;
@@ -175,6 +178,31 @@ void check_prefill(std::int64_t tokens) {
            .hinted("--prefill-tokens 64, or leave it out: as many as keep a step within " + to_string(kUsualHold)));
 }
 
+// The adapters of --lora.
+struct Adapters {
+  std::vector<std::string> names;
+  std::vector<LoraAdapter> all;
+};
+
+Adapters adapters_of(const ServeCommand& options, const ServedModel& served, const std::string& model) {
+  Adapters adapters;
+  for (const std::string& word : options.lora) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == word.size()) {
+      fail(error(ErrorKind::invalid, "--lora: '{}' is not NAME=PATH", word)
+               .hinted("--lora NAME=PATH: what requests call it, and its folder in PEFT's format"));
+    }
+    const std::string name = word.substr(0, equals);
+    if (name == model || std::ranges::find(adapters.names, name) != adapters.names.end()) {
+      fail(error(ErrorKind::invalid, "--lora: there are two models '{}'", name)
+               .hinted("give each adapter a name of its own; --name is that of the model"));
+    }
+    adapters.all.push_back(read_lora_adapter(word.substr(equals + 1), served.spec).value());
+    adapters.names.push_back(name);
+  }
+  return adapters;
+}
+
 EngineOptions engine_options(const ServeCommand& options, const ServedModel& served, std::int64_t drafts,
                              bool makes_vectors) {
   EngineOptions wanted;
@@ -234,6 +262,7 @@ void report_ready(const ServeCommand& options, const Serving& serving, const std
                               {"dimensions", api.vectors ? Node(api.vectors->size) : Node()},
                               {"slots", options.slots},
                               {"context", api.context},
+                              {"adapters", Node::sequence(std::vector<Node>(api.adapters.begin(), api.adapters.end()))},
                               {"cache_bytes", cache.count()},
                               {"cache_type", options.cache_type},
                               {"weights", options.weights.of(serving.model).kind},
@@ -259,20 +288,26 @@ ExitCode serve(const ServeCommand& options, Context& context) {
   const Machine machine = machine_for(served, options.backend, context.clock, options.threads).value();
   HttpServerOptions http = server_options(options);
   const std::optional<PoolingSpec> pooling = served_pooling(options, served);
-  std::unique_ptr<Engine> engine =
-      open_engine(served, machine, engine_options(options, served, speculation.drafts, pooling.has_value())).value();
+  const std::string name = options.name.empty() ? served.last_name() : options.name;
+  const Adapters adapters = adapters_of(options, served, name);
+  EngineOptions wanted = engine_options(options, served, speculation.drafts, pooling.has_value());
+  wanted.adapters = served_adapters(adapters.all);
+  std::unique_ptr<Engine> engine = open_engine(served, machine, wanted).value();
+  write_adapters(engine->executor(), adapters.all).value();
   const std::unique_ptr<ModelDrafts> drafts = open_drafts(draft, machine, *engine, options.weights.parameter()).value();
   const Seconds loaded = context.clock.now() - began;
-  ServedApi api = served_api(served, *engine, options.name.empty() ? served.last_name() : options.name,
-                             chat_for(options, served, context), pooling);
+  ServedApi api = served_api(served, *engine, name, chat_for(options, served, context), pooling);
+  api.adapters = adapters.names;
   if (options.balanced) api.key_header = Balancer::kKeyHeader;
   const Program& program = engine->program();
+  std::string weights = options.weights.of(served).note(program);
+  if (!api.adapters.empty()) weights += fmt::format("; adapters: {}", fmt::join(api.adapters, ", "));
   const Serving made{api,
                      served,
                      pooling,
                      memory_by_owner(program),
                      program.target.name,
-                     options.weights.of(served).note(program),
+                     std::move(weights),
                      loaded,
                      drafts ? std::optional(drafts->memory()) : std::nullopt};
   raise_open_files();
@@ -325,12 +360,20 @@ void add_serve(Subcommand app, Context& context) {
       .check(one_of({"f32", "bf16"}))
       .capture_default_str();
   add_weights_option(command, options->weights);
+  command
+      .add_option(
+          "--lora", options->lora,
+          "NAME=PATH: a LoRA adapter of the model, a folder in PEFT's format, which requests choose by this name "
+          "as their model; may be repeated")
+      .expected(1)
+      .take_all();
   add_speculate_option(command, options->speculate);
   command
       .add_option("--follow", options->follow,
                   "latest or blessed: changes to newer checkpoints of the run, or to those that `systole ckpt bless` "
                   "marks, as they come; SIGHUP looks for one at once")
-      .check(one_of({"latest", "blessed"}));
+      .check(one_of({"latest", "blessed"}))
+      .excludes("--lora");
   command.add_option("--follow-every", options->follow_every_s, "seconds between two looks for a newer checkpoint")
       .check(positive())
       .capture_default_str()

@@ -23,6 +23,7 @@ struct Row {
 constexpr Row kRows[] = {
     {"contract", OpClass::contraction},
     {"contract_int8", OpClass::contraction},
+    {"lora_rows", OpClass::elementwise},
     {"attention", OpClass::attention},
     {"attention_grad", OpClass::attention},
     {"paged_attention", OpClass::attention},

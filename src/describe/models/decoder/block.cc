@@ -31,7 +31,8 @@ Value DecoderBlock::project(Value x, const std::string& name) const {
       std::find_if(projections.begin(), projections.end(), [&](const Projection& p) { return name == p.name; });
   CHECK(found != projections.end(), "no projection '{}'", name);
   const std::string in = found->in, out = found->out;
-  const Value y = stack_.project(x, name, in, out);
+  Value y = stack_.project(x, name, in, out);
+  if (adapt_) y = adapt_(name, x, y);
   if (!has_adapter(config_, *found)) return y;
   const Value low = contract(x, stack_[name + ".lora_a"], "bs" + in + "," + in + "r->bsr");
   const Value high = contract(low, stack_[name + ".lora_b"], "bsr,r" + out + "->bs" + out);

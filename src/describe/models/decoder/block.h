@@ -51,6 +51,10 @@ class DecoderBlock {
     std::function<Value(Value)> place;
     std::function<Value(Value q, Value k, Value v)> of;
   };
+  // What becomes of the result y of a projection of x.
+  using Adapt = std::function<Value(const std::string& projection, Value x, Value y)>;
+  void adapt_by(Adapt adapt) { adapt_ = std::move(adapt); }
+
   // x f32[batch, seq, embed]. Dropout sites: 0 is the embedding's, 2 layer + 1 and 2 layer + 2 the block's.
   BlockResult operator()(Value x, const Attend& attend, const ExpertTokens& tokens) const;
 
@@ -65,6 +69,7 @@ class DecoderBlock {
 
   const DecoderSpec& config_;
   const Stack stack_;
+  Adapt adapt_;  // empty: nothing
 };
 
 }  // namespace systole

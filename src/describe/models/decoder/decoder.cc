@@ -1,5 +1,8 @@
 #include "describe/models/decoder/decoder.h"
 
+#include <algorithm>
+#include <map>
+
 #include "describe/models/decoder/block.h"
 #include "describe/models/sizes.h"
 
@@ -44,6 +47,13 @@ class Decoder final : public Model {
     Value tokens, table, start;
   };
   StepInputs step_inputs(Graph& graph, std::int64_t batch, std::int64_t tokens, const PagedCache& cache) const;
+  // The adapters of one layer, by their projections.
+  struct AdapterSlice {
+    Value a, b;
+  };
+  using AdapterSlices = std::map<std::string, AdapterSlice>;
+  AdapterSlices adapter_slices(Graph& graph, Layers& layers, const ServedAdapters& adapters) const;
+  static Value adapted(Value x, Value y, const AdapterSlice& adapter, Value which);
   // The residual stream after all blocks, f32[batch, tokens, embed]. Takes and gives the caches.
   Value cached_trunk(Graph& graph, const Parameters& w, const StepInputs& in, const PagedCache& cache) const;
 
@@ -183,6 +193,43 @@ Decoder::StepInputs Decoder::step_inputs(Graph& graph, std::int64_t batch, std::
   return {ids_in, table, graph.input("start", per_row(batch))};
 }
 
+Decoder::AdapterSlices Decoder::adapter_slices(Graph& graph, Layers& layers, const ServedAdapters& adapters) const {
+  AdapterSlices slices;
+  if (!adapters.any()) return slices;
+  for (const std::string& name : adapters.projections) {
+    const auto weight =
+        std::ranges::find(parameters_, stack_name("blocks.", only_group().first) + name, &Parameter::name);
+    const auto all = decoder_projections();
+    const auto found = std::ranges::find_if(all, [&](const Projection& p) { return name == p.name; });
+    if (weight == parameters_.end() || found == all.end())
+      fail(error(ErrorKind::invalid, "an adapter of '{}', which the model lacks", name));
+    const Shape& shape = weight->type.shape;
+    const auto inputs = shape.begin() + 1 + static_cast<std::ptrdiff_t>(std::string_view(found->in).size());
+    const auto input = [&](const std::string& tensor, const Shape& dims) {
+      const Type type(DType::f32, {shape[0], adapters.count, adapters.rank, num_elements(dims)},
+                      {"layer", "adapter", "", ""});
+      return layers.slice(tensor, graph.input(tensor, type));
+    };
+    const Value a = input(adapter_a(name), Shape(shape.begin() + 1, inputs));
+    slices.emplace(name, AdapterSlice{a, input(adapter_b(name), Shape(inputs, shape.end()))});
+  }
+  return slices;
+}
+
+// x and y with the dims of heads as one.
+Value Decoder::adapted(Value x, Value y, const AdapterSlice& adapter, Value which) {
+  const Type type = y.type();  // a copy: the graph grows below
+  const auto flat = [](Value value) {
+    const Type own = value.type();
+    if (own.ndim() == 3) return value;
+    Type rows(own.dtype, {own.size(0), own.size(1)}, {own.name(0), own.name(1)});
+    rows.add_dim(num_elements(Shape(own.shape.begin() + 2, own.shape.end())), "");
+    return reshape(value, rows);
+  };
+  const Value z = lora_rows(flat(x), flat(y), adapter.a, adapter.b, which);
+  return z.type() == type ? z : reshape(z, type);
+}
+
 Value Decoder::cached_trunk(Graph& graph, const Parameters& w, const StepInputs& in, const PagedCache& cache) const {
   const Type pool(cache.dtype, {config_.layers, cache.pages, cache.size, config_.kv_heads, config_.head},
                   {"layer", "page", "place", "kv_heads", "head"});
@@ -193,9 +240,17 @@ Value Decoder::cached_trunk(Graph& graph, const Parameters& w, const StepInputs&
   Layers layers("block", config_.layers);
   const Value x = layers.carry("x", embed(w, in.tokens, positions));
   const Value old_k = layers.slice("cache.k", all_k), old_v = layers.slice("cache.v", all_v);
-  const DecoderBlock block = DecoderBlock::of(layers, only_group(), w, parameters_, std::nullopt)[0];
+  const AdapterSlices adapters = adapter_slices(graph, layers, cache.adapters);
+  DecoderBlock block = DecoderBlock::of(layers, only_group(), w, parameters_, std::nullopt)[0];
   const Value pages = layers.share("table", in.table), first = layers.share("start", in.start);
   const std::optional<Value> at = share_positions(layers, positions);
+  if (!adapters.empty()) {
+    const Value which = layers.share("adapter", graph.input("adapter", per_row(type.size(0))));
+    block.adapt_by([&adapters, which](const std::string& projection, Value of, Value y) {
+      const auto found = adapters.find(projection);
+      return found == adapters.end() ? y : adapted(of, y, found->second, which);
+    });
+  }
   std::optional<Value> new_k, new_v;
   const auto attend = [&](Value q, Value k, Value v) {
     new_k = page_write(old_k, cast(k, cache.dtype), pages, first);

@@ -1,5 +1,6 @@
 // contract by oneDNN or gemm; products with weights in int8, attention and its gradient by our own kernels.
 
+#include "describe/ir/served_adapters.h"
 #include "execute/backends/cpu/node_call.h"
 
 namespace systole::cpu {
@@ -126,10 +127,21 @@ BoundKernel bind_embedding_int8(const NodeInfo& info, const Places& places, Shar
                                 info.operand(2).num_elements(), table.size(0), table.size(1), shared.threads});
 }
 
+static_assert(kMostAdapterRank == kMostLoraRank);
+BoundKernel bind_lora_rows(const NodeInfo& info, const Places& places, Shared& shared) {
+  const Type &x = info.operand(0), &a = info.operand(2);
+  return call(
+      shared.kernels.lora_rows,
+      LoraRowsArgs{places.operand<float>(0), places.operand<float>(1), places.operand<float>(2),
+                   places.operand<float>(3), places.operand<std::int32_t>(4), places.result<float>(0), x.size(0),
+                   x.size(1), x.size(2), info.operand(1).size(2), a.size(0), a.size(1), shared.threads});
+}
+
 constexpr KernelEntry kEntries[] = {
     {"contract", refuses_contract, contract_scratch, bind_contract, "matmul"},
     {"contract_int8", accepts, contract_int8_scratch, bind_contract_int8, "int8", true},
     {"embedding_int8", accepts, nullptr, bind_embedding_int8, "int8", true},
+    {"lora_rows", accepts, nullptr, bind_lora_rows, "lora"},
     {"attention", accepts, attention_scratch, bind_attention, "attention"},
     {"attention_grad", accepts, attention_grad_scratch, bind_attention_grad, "attention"},
     {"paged_attention", accepts, paged_attention_scratch, bind_paged_attention, "paged_attention"}};

@@ -14,6 +14,7 @@
 #include "execute/backends/cpu/kernels/embedding.h"
 #include "execute/backends/cpu/kernels/gemm.h"
 #include "execute/backends/cpu/kernels/int8.h"
+#include "execute/backends/cpu/kernels/lora.h"
 #include "execute/backends/cpu/kernels/movement.h"
 #include "execute/backends/cpu/kernels/optimizer.h"
 #include "execute/backends/cpu/kernels/paged.h"
@@ -52,7 +53,8 @@
   KERNEL(paged_attention, PagedAttentionArgs)      \
   KERNEL(gemm, GemmArgs)                           \
   KERNEL(contract_int8, ContractInt8Args)          \
-  KERNEL(embedding_int8, EmbeddingInt8Args)
+  KERNEL(embedding_int8, EmbeddingInt8Args)        \
+  KERNEL(lora_rows, LoraRowsArgs)
 
 namespace systole::cpu {
 
