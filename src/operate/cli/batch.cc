@@ -1,12 +1,14 @@
 // `systole batch JOB`: a request for each row of a file, to a model of this machine; into a file that is whole or not
 // there.
 
+#include <algorithm>
 #include <filesystem>
 
 #include "execute/serve/batch/batch_run.h"
 #include "ground/base/counted.h"
 #include "ground/base/text_file.h"
 #include "ground/process/signal_watch.h"
+#include "operate/cli/batch_price.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
 #include "operate/cli/model_argument.h"
@@ -16,6 +18,7 @@ namespace {
 
 struct BatchCommand {
   std::string job, backend = "cpu";
+  bool dry_run = false;
 };
 
 PoolingSpec pooling_of(const ServedModel& served, const BatchJob& job) {
@@ -35,6 +38,15 @@ chat::ChatPrompt chat_prompt_of(const ServedModel& served, const std::optional<s
   return std::move(*chat);
 }
 
+// As open_engine; without its parameters where nothing is computed.
+std::unique_ptr<Engine> engine_of(const ServedModel& served, const Machine& machine, EngineOptions wanted,
+                                  bool computes) {
+  if (computes) return open_engine(served, machine, std::move(wanted)).value();
+  if (wanted.parameter != DType::i8) wanted.parameter = served.parameter;
+  wanted.cache = std::min(served.spec.context(), wanted.cache);
+  return Engine::create(*served.model, *machine.device, wanted).value();
+}
+
 // The model, as the rows of a job ask it.
 struct OpenModel {
   std::unique_ptr<Engine> engine;
@@ -42,7 +54,7 @@ struct OpenModel {
 };
 
 OpenModel open_model(const ServedModel& served, const Machine& machine, const BatchJob& job,
-                     const std::optional<std::string>& chat_template) {
+                     const std::optional<std::string>& chat_template, bool computes) {
   const bool is_text = job.kind != BatchKind::embeddings;
   if (is_text && served.model->task() == Task::masked) {
     fail(key_error(ErrorKind::unsupported, "kind", "the model '{}' has vectors of texts, and writes none", served.name)
@@ -56,7 +68,7 @@ OpenModel open_model(const ServedModel& served, const Machine& machine, const Ba
   wanted.parameter = job.int8 ? DType::i8 : DType::f32;
   wanted.hidden = !is_text;
   wanted.generates = is_text;
-  std::unique_ptr<Engine> engine = open_engine(served, machine, wanted).value();
+  std::unique_ptr<Engine> engine = engine_of(served, machine, std::move(wanted), computes);
   ServedApi api = served_api(served, *engine, job.name, std::move(chat), pooling);
   return {std::move(engine), std::move(api)};
 }
@@ -95,6 +107,13 @@ void report(const BatchCommand& options, const BatchJob& job, const ServedModel&
                               {"out", job.output}}));
 }
 
+ExitCode tell(const PricedBatch& price, Context& context) {
+  context.out.end_progress();
+  context.out.prose(lines_of(price));
+  context.out.json(node_of(price));
+  return ExitCode::done;
+}
+
 BatchFacts facts_of(const ServedModel& served, const BatchInput& input, const BatchJob& job,
                     const std::optional<std::string>& chat_template) {
   const std::string options = to_json(job.results) + chat_template.value_or("");
@@ -110,7 +129,9 @@ std::unique_ptr<Store> folder_of(const std::filesystem::path& output) {
 
 ExitCode batch(const BatchCommand& options, Context& context) {
   BatchJob job = parse_batch_job(read_text_file(options.job).value(), options.job).value();
-  const BatchInput input = BatchInput::read(read_text_file(job.input).value(), job.input).value();
+  std::string rows = read_text_file(job.input).value();
+  const Bytes input_bytes(rows.size());
+  const BatchInput input = BatchInput::read(std::move(rows), job.input).value();
   input.complete(job).value();
   std::optional<std::string> chat_template;
   if (!job.chat_template.empty()) chat_template = read_text_file(job.chat_template).value();
@@ -118,15 +139,16 @@ ExitCode batch(const BatchCommand& options, Context& context) {
   const std::unique_ptr<Store> store = folder_of(output);
   const ServedModel served = find_model_argument(job.model, context);
   if (job.name.empty()) job.name = served.last_name();
+  const BatchOutput there{*store, output.filename().string(), job.output};
+  const std::unique_ptr<Store> copy = options.dry_run ? copy_for_reading(there).value() : nullptr;
+  const BatchOutput place{copy ? *copy : *store, there.name, there.path};
   const std::unique_ptr<BatchJournal> journal =
-      BatchJournal::open({*store, output.filename().string(), job.output}, facts_of(served, input, job, chat_template),
-                         context.clock.unix_time())
-          .value();
+      BatchJournal::open(place, facts_of(served, input, job, chat_template), context.clock.unix_time()).value();
   const BatchTotals before = journal->totals();
   const Machine machine = machine_for(served, options.backend, context.clock).value();
   const Seconds began = context.clock.now();
-  if (!journal->is_finished()) {
-    const OpenModel model = open_model(served, machine, job, chat_template);
+  if (options.dry_run || !journal->is_finished()) {
+    const OpenModel model = open_model(served, machine, job, chat_template, !options.dry_run);
     const std::unique_ptr<BatchWork> work = job.kind == BatchKind::embeddings
                                                 ? make_embedding_work(model.api, *model.engine)
                                                 : make_completion_work(model.api, *model.engine, journal->began());
@@ -141,11 +163,16 @@ ExitCode batch(const BatchCommand& options, Context& context) {
     };
     bool whole = run.prepare(told("read")).value();
     if (whole) {
-      context.out.notice(fmt::format("{} to compute, with {}", counted(run.rows_left(), "row"),
-                                     counted(run.prompt_tokens_left(), "prompt token")));
+      PricedBatch price = priced(run.price(), *model.engine, machine);
+      price.rows = static_cast<std::int64_t>(input.rows());
+      price.failed = journal->totals().failed;
+      price.input = input_bytes;
+      if (options.dry_run) return tell(price, context);
+      context.out.notice(line_of(price));
       whole = run.compute(told("finished")).value();
     }
     context.out.end_progress();
+    if (!whole && options.dry_run) return ExitCode::interrupted;
     if (!whole) {
       context.out.note(fmt::format("stopped with {} of {} finished", journal->totals().rows, of),
                        "go on with: " + context.command_line);
@@ -168,6 +195,8 @@ void add_batch(Subcommand app, Context& context) {
                   "a YAML file: model, input (.jsonl, .csv or .txt), output, kind (completions, chat or embeddings), "
                   "prompt, and fields of the requests")
       .required();
+  command.add_flag("--dry-run", options->dry_run,
+                   "print the rows, tokens, predicted time and memory of what is left to do, and compute nothing");
   add_device_options(command, options->backend);
 }
 

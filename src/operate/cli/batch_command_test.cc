@@ -113,6 +113,37 @@ TEST_F(BatchCommand, goes_on_after_each_kill_to_the_same_answers) {
   EXPECT_EQ(timeless("out.jsonl"), timeless("whole.jsonl"));
 }
 
+TEST_F(BatchCommand, is_priced_without_being_run) {
+  const Captured said = run({"--dry-run"});
+  ASSERT_EQ(said.exit.code, 0) << said.err;
+  std::size_t at = 0;
+  for (const char* words : {"rows    12 of 12 to compute\n", "tokens  ", " and at most 72 new tokens\n", "time    ",
+                            "device  ", "memory  ", " of parameters, ", "input   "}) {
+    const std::size_t next = said.out.find(words, at);
+    ASSERT_NE(next, std::string::npos) << words << "\n" << said.out;
+    at = next;
+  }
+  EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "out.jsonl.journal")) << "nothing is written";
+  const auto priced = [&] { return parse_json(run({"--dry-run", "--json"}).out, "stdout").value(); };
+  const Node whole = priced();
+  EXPECT_GT(whole.find("memory_bytes")->find("parameters")->as_int().value(), 0);
+  EXPECT_EQ(whole.text_at("input_bytes"), std::to_string(std::filesystem::file_size(systole_.folder() / "rows.jsonl")));
+
+  // Of a job that was killed, what is left; its journal stays as it is.
+  EXPECT_EQ(killed_at(2'000).exit.signal, SIGXFSZ);
+  const std::string rows = text("out.jsonl.journal/rows");
+  const Node rest = priced();
+  EXPECT_LT(rest.find("rows_to_compute")->as_int().value(), kRows);
+  EXPECT_LT(rest.find("prompt_tokens")->as_int().value(), whole.find("prompt_tokens")->as_int().value());
+  EXPECT_EQ(text("out.jsonl.journal/rows"), rows);
+  EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "out.jsonl"));
+
+  const Captured ran = run({"--json"});
+  ASSERT_EQ(ran.exit.code, 0) << ran.err;
+  EXPECT_EQ(parse_json(ran.out, "stdout").value().text_at("prompt_tokens"), whole.text_at("prompt_tokens"));
+  EXPECT_EQ(priced().text_at("rows_to_compute"), "0");
+}
+
 TEST_F(BatchCommand, a_row_that_is_wrong_has_an_error_and_the_others_answers) {
   systole_.write("rows.jsonl", R"({"text": "a"}
 {"txt": "b"}

@@ -52,6 +52,10 @@ struct BatchTotals {
   std::int64_t prompt_tokens = 0, answer_tokens = 0;
 };
 
+// A store in memory with what BatchJournal::open reads of the output: a journal there says what is finished, and nothing
+// is written beside the output. Errors: those of the store.
+Result<std::unique_ptr<Store>> copy_for_reading(const BatchOutput& output);
+
 class BatchJournal {
  public:
   // Opens the journal of the output, or begins it. `now`: Unix seconds. The store must outlive it.

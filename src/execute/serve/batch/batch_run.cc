@@ -14,10 +14,10 @@ Result<bool> BatchRun::prepare(const Told& told) {
   for (std::size_t row = 0; row < input_.rows(); ++row) {
     if (told && row % 64 == 0 && !told(static_cast<std::int64_t>(row))) return false;
     BatchRow about{row, input_.where(row).line};
-    const auto measured = [&]() -> Result<std::int64_t> {
+    Result<RowSize> measured = [&]() -> Result<RowSize> {
       const Node fields = TRY(input_.fields(row));
       about.custom_id = custom_id_of(fields);
-      return journal_.has(row) ? 0 : work_.measure(TRY(request_of(job_, fields)));
+      return journal_.has(row) ? RowSize() : work_.measure(TRY(request_of(job_, fields)));
     }();
     if (about.custom_id) {
       const auto [first, is_new] = named.emplace(*about.custom_id, row);
@@ -30,15 +30,29 @@ Result<bool> BatchRun::prepare(const Told& told) {
     }
     if (journal_.has(row)) continue;
     if (measured.ok()) {
-      order_.push_back({row, *measured});
-      prompt_tokens_ += *measured;
+      order_.push_back({row, std::move(measured).value()});
     } else {
       refused.push_back(refused_row(about, measured.error()));
     }
   }
-  std::ranges::stable_sort(order_, std::ranges::greater(), &Measured::tokens);
+  std::ranges::stable_sort(order_, std::ranges::greater(),
+                           [](const Measured& measured) { return measured.size.prompt_tokens; });
   TRY(keep(std::move(refused)));
   return true;
+}
+
+BatchPrice BatchRun::price() const {
+  BatchPrice price{.rows = static_cast<std::int64_t>(order_.size())};
+  std::vector<SequenceSize> sequences;
+  for (const Measured& measured : order_) {
+    price.prompt_tokens += measured.size.prompt_tokens;
+    for (const SequenceSize& sequence : measured.size.sequences) {
+      price.new_tokens += sequence.answer;
+      sequences.push_back(sequence);
+    }
+  }
+  price.calls = work_.calls_of(sequences);
+  return price;
 }
 
 Status BatchRun::keep(std::vector<BatchRecord> records) {

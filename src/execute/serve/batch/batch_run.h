@@ -4,7 +4,7 @@
 // place; it does not end the job.
 //
 //   BatchRun run(job, input, *work, *journal);
-//   TRY(run.prepare());
+//   TRY(run.prepare());                                     // then run.price()
 //   if (TRY(run.compute(told))) TRY(journal->finish());
 
 #include <functional>
@@ -15,6 +15,13 @@
 #include "execute/serve/batch/batch_work.h"
 
 namespace systole {
+
+// What is left of a batch.
+struct BatchPrice {
+  std::int64_t rows = 0, prompt_tokens = 0;
+  std::int64_t new_tokens = 0;  // where answers are as long as they may be, as in `calls`
+  EngineCalls calls = {};
+};
 
 class BatchRun {
  public:
@@ -27,8 +34,7 @@ class BatchRun {
   // Reads and measures all rows; refused ones go into the journal. False: `told` said so.
   // Errors: invalid: two rows with one custom_id, naming both lines; those of the journal.
   Result<bool> prepare(const Told& told = {});
-  std::int64_t rows_left() const { return static_cast<std::int64_t>(order_.size()); }
-  std::int64_t prompt_tokens_left() const { return prompt_tokens_; }
+  BatchPrice price() const;
 
   // Computes what is left; once. False: `told` said so. What has ended is in the journal then, durable, and another
   // BatchRun goes on. Errors: those of the device and of the journal; another goes on after them, too.
@@ -37,7 +43,7 @@ class BatchRun {
  private:
   struct Measured {
     std::size_t row = 0;
-    std::int64_t tokens = 0;
+    RowSize size = {};
   };
   Status begin(std::size_t row);
   Status keep(std::vector<BatchRecord> records);
@@ -48,7 +54,6 @@ class BatchRun {
   BatchWork& work_;
   BatchJournal& journal_;
   std::vector<Measured> order_;
-  std::int64_t prompt_tokens_ = 0;
 };
 
 }  // namespace systole

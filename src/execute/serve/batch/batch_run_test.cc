@@ -26,7 +26,8 @@ std::vector<std::int32_t> tokens_of_text(const std::string& text) {
 class CountedWork : public BatchWork {
  public:
   CountedWork(std::unique_ptr<BatchWork> work, std::int64_t& begun) : work_(std::move(work)), begun_(begun) {}
-  Result<std::int64_t> measure(BatchRequest request) override { return work_->measure(std::move(request)); }
+  Result<RowSize> measure(BatchRequest request) override { return work_->measure(std::move(request)); }
+  EngineCalls calls_of(std::span<const SequenceSize> sequences) const override { return work_->calls_of(sequences); }
   bool has_room() const override { return work_->has_room(); }
   Status begin(const BatchRow& row, BatchRequest request) override {
     TRY(work_->begin(row, std::move(request)));
@@ -72,7 +73,9 @@ class BatchRunTest : public testing::Test {
                                                        : make_completion_work(api, engine, journal->began()),
                      begun_);
     BatchRun run(job, input, work, *journal);
-    if (!TRY(run.prepare(told)) || !TRY(run.compute(told))) return false;
+    if (!TRY(run.prepare(told))) return false;
+    price_ = run.price();
+    if (!TRY(run.compute(told))) return false;
     TRY(journal->finish());
     return true;
   }
@@ -95,6 +98,7 @@ class BatchRunTest : public testing::Test {
   std::unique_ptr<Engine> engine_;
   ServedApi api_;
   std::int64_t begun_ = 0;
+  BatchPrice price_;  // of the last run
 };
 
 constexpr const char* kRows = R"({"q": "ba do"}
@@ -219,6 +223,44 @@ TEST_F(BatchRunTest, goes_on_after_a_full_disk) {
     store.clear_faults();
     ASSERT_TRUE(run(store, kRows).value());
     EXPECT_EQ(*read_text(store, kOut), *read_text(whole, kOut));
+  }
+}
+
+// Two slots, in steps: 0: a prompt each of r0 and r1, which ends; 1: r0, and the prompt of r2; 2 and 3: r0 and r2; 4: r0,
+// and the prompt of r3; 5: r3, and that of r4; 6: r4, and that of r5; 7 and 8: r4.
+TEST_F(BatchRunTest, is_priced_by_what_the_engine_then_runs) {
+  job_ = "{model: m, input: in.jsonl, output: out.jsonl, kind: completions, ignore_eos: true}";
+  std::string rows;
+  for (const int most : {5, 1, 3, 2, 4, 1}) {
+    rows += fmt::format(
+        R"({{"custom_id": "{}", "method": "POST", "url": "/v1/completions", "body": {{"prompt": "ba", "max_tokens": {}}}}})",
+        rows.size(), most);
+    rows += "\n";
+  }
+  const auto kernels = [&] {
+    EngineCalls run;
+    for (std::size_t f = 0; f < engine_->program().functions.size(); ++f)
+      run[engine_->program().functions[f].name] = engine_->executor().counters()[f].calls;
+    return run;
+  };
+  const std::vector<std::int32_t> one{1};
+  ASSERT_TRUE(engine_->prefill(0, one).ok() && engine_->prefill(1, one).ok());
+  const Engine::Next next[] = {{0, 1}, {1, 1}};
+  ASSERT_TRUE(engine_->decode(std::span(next).first(1)).ok() && engine_->decode(next).ok());
+  EngineCalls once = kernels();  // twice, of the prompts
+  once.at(prefill_name(16)) /= 2;
+  const EngineCalls before = kernels();
+  const std::unique_ptr<Store> store = make_memory_store();
+  ASSERT_TRUE(run(*store, rows).value());
+  EXPECT_EQ(price_.rows, 6);
+  EXPECT_EQ(price_.prompt_tokens, 6 * std::ssize(tokens_of_text("ba")));
+  EXPECT_EQ(price_.new_tokens, 16);
+  EXPECT_EQ(price_.calls, (EngineCalls{{prefill_name(16), 6}, {decode_name(1), 6}, {decode_name(2), 2}}));
+  const EngineCalls after = kernels();
+  for (const auto& [name, count] : after) {
+    const auto priced = price_.calls.find(name);
+    const std::int64_t expected = priced == price_.calls.end() ? 0 : priced->second * once.at(name);
+    EXPECT_EQ(count - before.at(name), expected) << name;
   }
 }
 
