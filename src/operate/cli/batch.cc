@@ -55,22 +55,36 @@ struct OpenModel {
 
 OpenModel open_model(const ServedModel& served, const Machine& machine, const BatchJob& job,
                      const std::optional<std::string>& chat_template, bool computes) {
-  const bool is_text = job.kind != BatchKind::embeddings;
-  if (is_text && served.model->task() == Task::masked) {
+  const bool is_vectors = job.kind == BatchKind::embeddings;
+  if (!is_vectors && served.model->task() == Task::masked) {
     fail(key_error(ErrorKind::unsupported, "kind", "the model '{}' has vectors of texts, and writes none", served.name)
              .hinted("write kind: embeddings"));
   }
+  if (is_scored(job.kind) && served.encodes()) {
+    fail(key_error(ErrorKind::unsupported, "kind",
+                   "the model '{}' answers a text and does not go on from it, so it cannot say how likely one is",
+                   served.name)
+             .hinted("write kind: completions"));
+  }
   std::optional<PoolingSpec> pooling;
   std::optional<chat::ChatPrompt> chat;
-  if (!is_text) pooling = pooling_of(served, job);
+  if (is_vectors) pooling = pooling_of(served, job);
   if (job.kind == BatchKind::chat) chat = chat_prompt_of(served, chat_template);
-  EngineOptions wanted{.slots = job.slots, .cache = served.context_for(job.context)};
+  EngineOptions wanted{.slots = is_scored(job.kind) ? 1 : job.slots, .cache = served.context_for(job.context)};
   wanted.parameter = job.int8 ? DType::i8 : DType::f32;
-  wanted.hidden = !is_text;
-  wanted.generates = is_text;
+  wanted.hidden = is_vectors;
+  wanted.score = is_scored(job.kind);
+  wanted.generates = is_generated(job.kind);
   std::unique_ptr<Engine> engine = engine_of(served, machine, std::move(wanted), computes);
   ServedApi api = served_api(served, *engine, job.name, std::move(chat), pooling);
   return {std::move(engine), std::move(api)};
+}
+
+std::unique_ptr<BatchWork> work_of(const OpenModel& model, const ServedModel& served, const BatchJob& job,
+                                   std::int64_t now) {
+  if (job.kind == BatchKind::embeddings) return make_embedding_work(model.api, *model.engine);
+  if (is_scored(job.kind)) return make_score_work(model.api, *model.engine, served.before);
+  return make_completion_work(model.api, *model.engine, now);
 }
 
 std::string rows_text(const BatchTotals& totals, std::int64_t before) {
@@ -83,7 +97,7 @@ std::string rows_text(const BatchTotals& totals, std::int64_t before) {
 void report(const BatchCommand& options, const BatchJob& job, const ServedModel& served, const Machine& machine,
             const BatchJournal& journal, const BatchTotals& before, Seconds took, Context& context) {
   const BatchTotals& all = journal.totals();
-  const bool is_text = job.kind != BatchKind::embeddings;
+  const bool is_text = is_generated(job.kind);
   const std::int64_t tokens =
       is_text ? all.answer_tokens - before.answer_tokens : all.prompt_tokens - before.prompt_tokens;
   const double rate = took.count() > 0 ? static_cast<double>(tokens) / took.count() : 0;
@@ -149,9 +163,7 @@ ExitCode batch(const BatchCommand& options, Context& context) {
   const Seconds began = context.clock.now();
   if (options.dry_run || !journal->is_finished()) {
     const OpenModel model = open_model(served, machine, job, chat_template, !options.dry_run);
-    const std::unique_ptr<BatchWork> work = job.kind == BatchKind::embeddings
-                                                ? make_embedding_work(model.api, *model.engine)
-                                                : make_completion_work(model.api, *model.engine, journal->began());
+    const std::unique_ptr<BatchWork> work = work_of(model, served, job, journal->began());
     BatchRun run(job, input, *work, *journal);
     const SignalWatch watch;
     const std::string of = counted(static_cast<std::int64_t>(input.rows()), "row");
@@ -191,9 +203,10 @@ void add_batch(Subcommand app, Context& context) {
   auto options = std::make_shared<BatchCommand>();
   Subcommand command = add_command(app, "batch", "a model's answer to each row of a file", options, context, batch);
   command
-      .add_option("job", options->job,
-                  "a YAML file: model, input (.jsonl, .csv or .txt), output, kind (completions, chat or embeddings), "
-                  "prompt, and fields of the requests")
+      .add_option(
+          "job", options->job,
+          "a YAML file: model, input (.jsonl, .csv or .txt), output, kind (completions, chat, embeddings, classify "
+          "or score), prompt, and fields of the requests")
       .required();
   command.add_flag("--dry-run", options->dry_run,
                    "print the rows, tokens, predicted time and memory of what is left to do, and compute nothing");

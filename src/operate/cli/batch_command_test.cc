@@ -197,6 +197,47 @@ TEST_F(BatchCommand, takes_openais_format_chats_and_embeddings) {
   EXPECT_EQ(all[1].find("response")->find("body")->find("data")->items()[0].find("embedding")->items().size(), 4U);
 }
 
+// Without a moment in the answers, they are equal byte for byte.
+TEST_F(BatchCommand, classifies_also_after_kills_and_scores) {
+  const std::string classify = "prompt: \"All {text} are\"\nlabels: [born free, equal]\n";
+  systole_.write("job.yaml", job("classify", classify, "whole.jsonl"));
+  const Captured whole = run();
+  ASSERT_EQ(whole.exit.code, 0) << whole.err;
+  EXPECT_NE(whole.err.find("12 rows in whole.jsonl: "), std::string::npos) << whole.err;
+  systole_.write("job.yaml", job("classify", classify));
+  for (const std::uint64_t bytes : {100U, 900U, 1'733U, 2'600U}) {
+    EXPECT_EQ(killed_at(bytes).exit.signal, SIGXFSZ) << bytes;
+    EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "out.jsonl"));
+  }
+  const Captured ended = run({"--json"});
+  ASSERT_EQ(ended.exit.code, 0) << ended.err;
+  EXPECT_GE(parse_json(ended.out, "stdout").value().find("rows_before")->as_int().value(), 1);
+  EXPECT_EQ(text("out.jsonl"), text("whole.jsonl"));
+  const Node body = *lines("out.jsonl").at(0).find("response")->find("body");
+  const auto probability = [&](const char* label) {
+    return body.find("probabilities")->find(label)->as_double().value();
+  };
+  EXPECT_NEAR(probability("born free") + probability("equal"), 1, 1e-12);
+  EXPECT_EQ(body.text_at("label"), probability("equal") > 0.5 ? "equal" : "born free");
+
+  systole_.write("texts.txt", "All human beings are born free.\n\n");
+  systole_.write("job.yaml", "model: model\ninput: texts.txt\noutput: scores.jsonl\nkind: score\n");
+  const Captured scored = run();
+  ASSERT_EQ(scored.exit.code, 0) << scored.err;
+  const std::vector<Node> all = lines("scores.jsonl");
+  ASSERT_EQ(all.size(), 2U);
+  const Node& score = *all[0].find("response")->find("body");
+  EXPECT_EQ(score.text_at("bytes"), "31");
+  EXPECT_NEAR(score.find("bits_per_byte")->as_double().value() * 31 * -0.6931471805599453,
+              score.find("log_probability")->as_double().value(), 1e-9);
+  EXPECT_EQ(all[1].find("error")->text_at("message"), "line 2: prompt: the text is empty");
+
+  systole_.write("job.yaml", job("score", "", "none.jsonl"));
+  const Captured unsaid = run();
+  EXPECT_EQ(unsaid.exit.code, 2) << unsaid.err;
+  EXPECT_NE(unsaid.err.find("prompt: missing: rows of kind score are no requests"), std::string::npos) << unsaid.err;
+}
+
 TEST_F(BatchCommand, refuses_what_it_would_lose_or_mix) {
   systole_.write("out.jsonl", "precious");
   const Captured there = run();

@@ -58,6 +58,10 @@ std::unique_ptr<BatchWork> make_completion_work(const ServedApi& api, Engine& en
 // For embeddings, by TextVectors.
 std::unique_ptr<BatchWork> make_embedding_work(const ServedApi& api, Engine& engine);
 
+// For classify and score, by LogLikelihood. `before`: tokens at the start of each sequence. REQUIRES: the engine was
+// created with `score`.
+std::unique_ptr<BatchWork> make_score_work(const ServedApi& api, Engine& engine, std::vector<std::int32_t> before);
+
 // Lines of the output: {"index", "custom_id", "response": {"status_code": 200, "body"}, "error": null}, where `body` is
 // the route's answer, and the same with response: null and error: {"message", "type", "param", "code"}.
 std::string answer_line(const BatchRow& row, const std::string& body);
