@@ -238,6 +238,58 @@ TEST_F(BatchCommand, classifies_also_after_kills_and_scores) {
   EXPECT_NE(unsaid.err.find("prompt: missing: rows of kind score are no requests"), std::string::npos) << unsaid.err;
 }
 
+TEST_F(BatchCommand, joins_shards_to_what_one_run_writes) {
+  const std::string classify = "prompt: \"All {text} are\"\nlabels: [born free, equal]\n";
+  systole_.write("job.yaml", job("classify", classify, "whole.jsonl"));
+  ASSERT_EQ(run().exit.code, 0);
+  systole_.write("job.yaml", job("classify", classify));
+  const auto refused = [&](int code, const std::string& message, const std::string& hint) {
+    const Captured said = run({"--join"});
+    EXPECT_EQ(said.exit.code, code) << said.err;
+    EXPECT_NE(said.err.find(message), std::string::npos) << said.err;
+    EXPECT_NE(said.err.find(hint), std::string::npos) << said.err;
+    EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "out.jsonl"));
+  };
+  refused(2, "there is no shard of 'out.jsonl'", "hint: ");
+  for (const char* shard : {"0/3", "2/3"}) {
+    const Captured ran = run({"--shard", shard});
+    ASSERT_EQ(ran.exit.code, 0) << ran.err;
+    EXPECT_NE(ran.err.find("4 rows in out."), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("systole batch job.yaml --join"), std::string::npos) << ran.err;
+  }
+  EXPECT_EQ(lines("out.2-of-3.jsonl").at(1).text_at("custom_id"), "r5");
+  refused(2, "shard 1/3 is missing: 'out.1-of-3.jsonl'", "hint: systole batch job.yaml --shard 1/3");
+
+  // Another's file in its place.
+  const std::filesystem::path folder = systole_.folder();
+  std::filesystem::copy(folder / "out.0-of-3.jsonl", folder / "out.1-of-3.jsonl");
+  refused(1, "'out.1-of-3.jsonl' is there, and not of a job that is known", "hint: ");
+  std::filesystem::copy(folder / "out.0-of-3.jsonl.journal", folder / "out.1-of-3.jsonl.journal");
+  refused(1, "the journal of 'out.1-of-3.jsonl' is of another job", "hint: ");
+  std::filesystem::remove_all(folder / "out.1-of-3.jsonl.journal");
+  std::filesystem::remove(folder / "out.1-of-3.jsonl");
+  ASSERT_EQ(run({"--shard", "1/3"}).exit.code, 0);
+
+  // One too many, of another cut.
+  systole_.write("out.0-of-2.jsonl", "");
+  refused(2, "'out.0-of-2.jsonl' and 'out.0-of-3.jsonl' are shards of two different jobs",
+          "hint: move those of one away");
+  std::filesystem::remove(folder / "out.0-of-2.jsonl");
+
+  for (int times = 0; times < 2; ++times) {
+    const Captured joined = run({"--join", "--json"});
+    ASSERT_EQ(joined.exit.code, 0) << joined.err;
+    EXPECT_EQ(parse_json(joined.out, "stdout").value().text_at("shards"), "3");
+    EXPECT_EQ(text("out.jsonl"), text("whole.jsonl"));
+  }
+  const Captured whole = run();
+  EXPECT_EQ(whole.exit.code, 0) << whole.err;
+  EXPECT_NE(whole.err.find("12 of them finished before"), std::string::npos) << whole.err;
+
+  EXPECT_EQ(run({"--shard", "3/3"}).exit.code, 2);
+  EXPECT_EQ(run({"--shard", "0/3", "--join"}).exit.code, 2);
+}
+
 TEST_F(BatchCommand, refuses_what_it_would_lose_or_mix) {
   systole_.write("out.jsonl", "precious");
   const Captured there = run();

@@ -5,8 +5,9 @@
 
 namespace systole {
 
-BatchRun::BatchRun(const BatchJob& job, const BatchInput& input, BatchWork& work, BatchJournal& journal)
-    : job_(job), input_(input), work_(work), journal_(journal) {}
+BatchRun::BatchRun(const BatchJob& job, const BatchInput& input, BatchWork& work, BatchJournal& journal,
+                   const BatchShard& shard)
+    : job_(job), input_(input), work_(work), journal_(journal), shard_(shard) {}
 
 Result<bool> BatchRun::prepare(const Told& told) {
   std::unordered_map<std::string, std::size_t> named;
@@ -17,7 +18,7 @@ Result<bool> BatchRun::prepare(const Told& told) {
     Result<RowSize> measured = [&]() -> Result<RowSize> {
       const Node fields = TRY(input_.fields(row));
       about.custom_id = custom_id_of(fields);
-      return journal_.has(row) ? RowSize() : work_.measure(TRY(request_of(job_, fields)));
+      return !is_left(row) ? RowSize() : work_.measure(TRY(request_of(job_, fields)));
     }();
     if (about.custom_id) {
       const auto [first, is_new] = named.emplace(*about.custom_id, row);
@@ -28,7 +29,7 @@ Result<bool> BatchRun::prepare(const Told& told) {
             .hinted("each row needs another, or none");
       }
     }
-    if (journal_.has(row)) continue;
+    if (!is_left(row)) continue;
     if (measured.ok()) {
       order_.push_back({row, std::move(measured).value()});
     } else {
@@ -56,7 +57,10 @@ BatchPrice BatchRun::price() const {
 }
 
 Status BatchRun::keep(std::vector<BatchRecord> records) {
-  for (const BatchRecord& record : records) TRY(journal_.append(record));
+  for (BatchRecord& record : records) {
+    record.row = shard_.place(record.row);
+    TRY(journal_.append(record));
+  }
   return {};
 }
 

@@ -12,6 +12,7 @@
 
 #include "execute/serve/batch/batch_input.h"
 #include "execute/serve/batch/batch_journal.h"
+#include "execute/serve/batch/batch_shard.h"
 #include "execute/serve/batch/batch_work.h"
 
 namespace systole {
@@ -28,8 +29,10 @@ class BatchRun {
   // Called now and then; false: stop. `done` of all rows are read, or finished.
   using Told = std::function<bool(std::int64_t done)>;
 
-  // Borrows all of them. REQUIRES: input.complete(job); job.name is the model's.
-  BatchRun(const BatchJob& job, const BatchInput& input, BatchWork& work, BatchJournal& journal);
+  // Borrows all of them. The journal's rows are those of the shard, in their order. REQUIRES: input.complete(job);
+  // job.name is the model's.
+  BatchRun(const BatchJob& job, const BatchInput& input, BatchWork& work, BatchJournal& journal,
+           const BatchShard& shard = {});
 
   // Reads and measures all rows; refused ones go into the journal. False: `told` said so.
   // Errors: invalid: two rows with one custom_id, naming both lines; those of the journal.
@@ -45,6 +48,7 @@ class BatchRun {
     std::size_t row = 0;
     RowSize size = {};
   };
+  bool is_left(std::size_t row) const { return shard_.has(row) && !journal_.has(shard_.place(row)); }
   Status begin(std::size_t row);
   Status keep(std::vector<BatchRecord> records);
   std::int64_t done() const { return journal_.totals().rows; }
@@ -53,6 +57,7 @@ class BatchRun {
   const BatchInput& input_;
   BatchWork& work_;
   BatchJournal& journal_;
+  const BatchShard shard_;
   std::vector<Measured> order_;
 };
 

@@ -270,6 +270,46 @@ TEST_F(BatchRunTest, is_priced_by_what_the_engine_then_runs) {
   }
 }
 
+TEST_F(BatchRunTest, shards_that_are_joined_are_the_whole_byte_for_byte) {
+  const std::unique_ptr<Store> whole = make_memory_store(), store = make_memory_store();
+  ASSERT_TRUE(run(*whole, kRows).value());
+  const BatchInput input = BatchInput::read(kRows, "in.jsonl").value();
+  BatchJob job = parse_batch_job(job_, "job.yaml").value();
+  job.name = "m";
+  const auto joined = BatchJournal::open({*store, kOut}, {input.rows(), "m", "i", "o"}, 0).value();
+  for (const std::size_t index : {2U, 0U, 1U}) {
+    const BatchShard shard{index, 3};
+    const BatchOutput file{*store, shard_file(kOut, shard)};
+    const BatchFacts facts{shard.rows(input.rows()), "m", "i", to_string(shard)};
+    const auto journal = BatchJournal::open(file, facts, 1'767'225'600).value();
+    const auto work = make_completion_work(api_, *engine_, journal->began());
+    BatchRun part(job, input, *work, *journal, shard);
+    ASSERT_TRUE(part.prepare().value());
+    ASSERT_TRUE(part.compute().value());
+    journal->finish().value();
+    join_shard(file, shard, input.rows(), journal->totals(), *joined).value();
+  }
+  joined->finish().value();
+  EXPECT_EQ(*read_text(*store, kOut), *read_text(*whole, kOut));
+  EXPECT_EQ(joined->totals().failed, 2);
+  EXPECT_EQ(joined->totals().answer_tokens, 5 * 3);
+}
+
+TEST_F(BatchRunTest, a_shard_refuses_a_custom_id_that_comes_twice_in_another) {
+  const std::unique_ptr<Store> store = make_memory_store();
+  const char* rows = R"({"q": "ba", "custom_id": "a"}
+{"q": "do"}
+{"q": "ki", "custom_id": "a"}
+)";
+  const BatchInput input = BatchInput::read(rows, "in.jsonl").value();
+  BatchJob job = parse_batch_job(job_, "job.yaml").value();
+  job.name = "m";
+  const auto journal = BatchJournal::open({*store, kOut}, {1, "m", "i", "o"}, 0).value();
+  const auto work = make_completion_work(api_, *engine_, 0);
+  BatchRun part(job, input, *work, *journal, {.index = 1, .count = 2});
+  EXPECT_EQ(part.prepare().error().key, "custom_id");
+}
+
 TEST_F(BatchRunTest, classifies_by_the_likelihood_of_each_label) {
   job_ = "{model: m, input: in.jsonl, output: out.jsonl, kind: classify, prompt: q, labels: [ki, lumen soe, badoki]}";
   const auto scorer = sharp_engine(*model_, *device_, {.score = true, .generates = false});
