@@ -180,15 +180,14 @@ ExitCode exit_of(const BatchTotals& all) {
   return all.rows > 0 && all.failed == all.rows ? ExitCode::no : ExitCode::done;
 }
 
-// The journal of a shard that is finished.
-std::unique_ptr<BatchJournal> finished_shard(const ReadJob& read, const BatchShard& shard, const BatchCommand& options,
-                                             Context& context) {
+// What a finished shard's journal says. Its lock is not kept: thousands would be too many.
+BatchTotals totals_of(const ReadJob& read, const BatchShard& shard, const BatchCommand& options, Context& context) {
   const BatchOutput file = read.output(shard);
   const bool is_there = file.store.exists(file.name).value();
   const bool is_begun = is_there || file.store.exists(file.name + ".journal/rows").value();
   std::unique_ptr<BatchJournal> journal;
   if (is_there) journal = BatchJournal::open(file, read.facts(shard), context.clock.unix_time()).value();
-  if (journal && journal->is_finished()) return journal;
+  if (journal && journal->is_finished()) return journal->totals();
   fail(error(ErrorKind::not_found, "shard {} is {}: '{}' is to be computed", to_string(shard),
              is_begun ? "not finished" : "missing", file.path)
            .hinted(fmt::format("systole batch {} --shard {}", shell_word(options.job), to_string(shard))));
@@ -197,12 +196,12 @@ std::unique_ptr<BatchJournal> finished_shard(const ReadJob& read, const BatchSha
 ExitCode join(const BatchCommand& options, const ReadJob& read, Context& context) {
   const BatchOutput output = read.output({});
   const std::size_t count = find_shards(*read.folder, output.name).value();
-  std::vector<std::unique_ptr<BatchJournal>> shards;
-  for (std::size_t i = 0; i < count; ++i) shards.push_back(finished_shard(read, {i, count}, options, context));
+  std::vector<BatchTotals> shards;
+  for (std::size_t i = 0; i < count; ++i) shards.push_back(totals_of(read, {i, count}, options, context));
   const auto whole = BatchJournal::open(output, read.facts({}), context.clock.unix_time()).value();
   for (std::size_t i = 0; i < count && !whole->is_finished(); ++i) {
     const BatchShard shard{i, count};
-    join_shard(read.output(shard), shard, read.input.rows(), shards[i]->totals(), *whole).value();
+    join_shard(read.output(shard), shard, read.input.rows(), shards[i], *whole).value();
   }
   whole->finish().value();
   const BatchTotals& all = whole->totals();
