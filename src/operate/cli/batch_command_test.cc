@@ -126,6 +126,10 @@ TEST_F(BatchCommand, is_priced_without_being_run) {
   EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "out.jsonl.journal")) << "nothing is written";
   const auto priced = [&] { return parse_json(run({"--dry-run", "--json"}).out, "stdout").value(); };
   const Node whole = priced();
+  EXPECT_TRUE(whole.find("predicted_s")->is_null()) << "of the reference backend no rates are known";
+  const Captured on_cpu = systole_.run({"batch", "job.yaml", "--dry-run", "--json"});
+  ASSERT_EQ(on_cpu.exit.code, 0) << on_cpu.err;
+  EXPECT_GT(parse_json(on_cpu.out, "stdout").value().find("predicted_s")->as_double().value(), 0);
   EXPECT_GT(whole.find("memory_bytes")->find("parameters")->as_int().value(), 0);
   EXPECT_EQ(whole.text_at("input_bytes"), std::to_string(std::filesystem::file_size(systole_.folder() / "rows.jsonl")));
 

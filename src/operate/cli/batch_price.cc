@@ -21,16 +21,19 @@ std::string time_text(const PricedBatch& batch) {
 
 PricedBatch priced(const BatchPrice& price, const Engine& engine, const Machine& machine) {
   PricedBatch batch{.price = price};
+  const Target& target = machine.device->target();
   const Estimate estimated = estimate(engine.program(), machine.speed);
-  if (estimated.unknown) {
+  if (target.kind == "reference") {
+    batch.unknown = "the reference backend has no measured rates";  // the machine's rates are those of its kernels
+  } else if (estimated.unknown) {
     batch.unknown = *estimated.unknown;
   } else {
     batch.time = Seconds();
     for (const auto& [name, count] : price.calls)
       *batch.time += estimated.schedule_named(name).time * static_cast<double>(count);
   }
-  batch.device = machine.device->target().name;
-  batch.rates = machine.speed.source;
+  batch.device = target.name;
+  if (batch.time) batch.rates = machine.speed.source;
   batch.memory = serving_memory(engine.program(), Bytes(), Bytes());
   return batch;
 }
@@ -47,7 +50,7 @@ std::string lines_of(const PricedBatch& batch) {
   if (batch.failed > 0) text += fmt::format("; {} with an error", counted(batch.failed, "row"));
   text += fmt::format("\ntokens  {}\n", tokens_text(batch.price));
   text += fmt::format("time    {}\n", time_text(batch));
-  text += fmt::format("device  {}; rates: {}\n", batch.device, batch.rates);
+  text += fmt::format("device  {}{}\n", batch.device, batch.rates.empty() ? "" : "; its rates: " + batch.rates);
   text +=
       fmt::format("memory  {}: {} of parameters, {} of keys and values, {} of activations\n", to_string(memory.total()),
                   to_string(memory.parameters), to_string(memory.cache), to_string(memory.rest));
@@ -67,7 +70,7 @@ Node node_of(const PricedBatch& batch) {
                     {"predicted_s", batch.time ? Node(batch.time->count()) : Node()},
                     {"unknown", batch.time ? Node() : Node(batch.unknown)},
                     {"device", batch.device},
-                    {"rates", batch.rates},
+                    {"rates", batch.time ? Node(batch.rates) : Node()},
                     {"calls", std::move(calls)},
                     {"memory_bytes", Node::map({{"total", memory.total().count()},
                                                 {"parameters", memory.parameters.count()},

@@ -381,7 +381,8 @@ TEST_F(BatchRunTest, scores_texts_of_any_length_and_is_priced_by_what_the_engine
 
   const std::vector<Node> all = lines(*store);
   LogLikelihood likelihood(*scorer, tiny_tokenizer(), {});
-  for (const auto& [row, text] : {std::pair<std::size_t, std::string>(0, "ba do"), {2, words}}) {
+  const std::vector<std::pair<std::size_t, std::string>> texts{{0, "ba do"}, {2, words}};
+  for (const auto& [row, text] : texts) {
     const LogLikelihood::Score score = likelihood.of_text(text).value();
     EXPECT_EQ(body(all[row]).find("log_probability")->as_double().value(), score.value);
     EXPECT_EQ(body(all[row]).text_at("tokens"), std::to_string(tiny_tokens(text).size()));
