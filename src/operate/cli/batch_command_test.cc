@@ -113,6 +113,41 @@ TEST_F(BatchCommand, goes_on_after_each_kill_to_the_same_answers) {
   EXPECT_EQ(timeless("out.jsonl"), timeless("whole.jsonl"));
 }
 
+TEST_F(BatchCommand, is_priced_without_being_run) {
+  const Captured said = run({"--dry-run"});
+  ASSERT_EQ(said.exit.code, 0) << said.err;
+  std::size_t at = 0;
+  for (const char* words : {"rows    12 of 12 to compute\n", "tokens  ", " and at most 72 new tokens\n", "time    ",
+                            "device  ", "memory  ", " of parameters, ", "input   "}) {
+    const std::size_t next = said.out.find(words, at);
+    ASSERT_NE(next, std::string::npos) << words << "\n" << said.out;
+    at = next;
+  }
+  EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "out.jsonl.journal")) << "nothing is written";
+  const auto priced = [&] { return parse_json(run({"--dry-run", "--json"}).out, "stdout").value(); };
+  const Node whole = priced();
+  EXPECT_TRUE(whole.find("predicted_s")->is_null()) << "of the reference backend no rates are known";
+  const Captured on_cpu = systole_.run({"batch", "job.yaml", "--dry-run", "--json"});
+  ASSERT_EQ(on_cpu.exit.code, 0) << on_cpu.err;
+  EXPECT_GT(parse_json(on_cpu.out, "stdout").value().find("predicted_s")->as_double().value(), 0);
+  EXPECT_GT(whole.find("memory_bytes")->find("parameters")->as_int().value(), 0);
+  EXPECT_EQ(whole.text_at("input_bytes"), std::to_string(std::filesystem::file_size(systole_.folder() / "rows.jsonl")));
+
+  // Of a job that was killed, what is left; its journal stays as it is.
+  EXPECT_EQ(killed_at(2'000).exit.signal, SIGXFSZ);
+  const std::string rows = text("out.jsonl.journal/rows");
+  const Node rest = priced();
+  EXPECT_LT(rest.find("rows_to_compute")->as_int().value(), kRows);
+  EXPECT_LT(rest.find("prompt_tokens")->as_int().value(), whole.find("prompt_tokens")->as_int().value());
+  EXPECT_EQ(text("out.jsonl.journal/rows"), rows);
+  EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "out.jsonl"));
+
+  const Captured ran = run({"--json"});
+  ASSERT_EQ(ran.exit.code, 0) << ran.err;
+  EXPECT_EQ(parse_json(ran.out, "stdout").value().text_at("prompt_tokens"), whole.text_at("prompt_tokens"));
+  EXPECT_EQ(priced().text_at("rows_to_compute"), "0");
+}
+
 TEST_F(BatchCommand, a_row_that_is_wrong_has_an_error_and_the_others_answers) {
   systole_.write("rows.jsonl", R"({"text": "a"}
 {"txt": "b"}
@@ -164,6 +199,99 @@ TEST_F(BatchCommand, takes_openais_format_chats_and_embeddings) {
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[1].text_at("custom_id"), "y");
   EXPECT_EQ(all[1].find("response")->find("body")->find("data")->items()[0].find("embedding")->items().size(), 4U);
+}
+
+// Without a moment in the answers, they are equal byte for byte.
+TEST_F(BatchCommand, classifies_also_after_kills_and_scores) {
+  const std::string classify = "prompt: \"All {text} are\"\nlabels: [born free, equal]\n";
+  systole_.write("job.yaml", job("classify", classify, "whole.jsonl"));
+  const Captured whole = run();
+  ASSERT_EQ(whole.exit.code, 0) << whole.err;
+  EXPECT_NE(whole.err.find("12 rows in whole.jsonl: "), std::string::npos) << whole.err;
+  systole_.write("job.yaml", job("classify", classify));
+  for (const std::uint64_t bytes : {100U, 900U, 1'733U, 2'600U}) {
+    EXPECT_EQ(killed_at(bytes).exit.signal, SIGXFSZ) << bytes;
+    EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "out.jsonl"));
+  }
+  const Captured ended = run({"--json"});
+  ASSERT_EQ(ended.exit.code, 0) << ended.err;
+  EXPECT_GE(parse_json(ended.out, "stdout").value().find("rows_before")->as_int().value(), 1);
+  EXPECT_EQ(text("out.jsonl"), text("whole.jsonl"));
+  const Node body = *lines("out.jsonl").at(0).find("response")->find("body");
+  const auto probability = [&](const char* label) {
+    return body.find("probabilities")->find(label)->as_double().value();
+  };
+  EXPECT_NEAR(probability("born free") + probability("equal"), 1, 1e-12);
+  EXPECT_EQ(body.text_at("label"), probability("equal") > 0.5 ? "equal" : "born free");
+
+  systole_.write("texts.txt", "All human beings are born free.\n\n");
+  systole_.write("job.yaml", "model: model\ninput: texts.txt\noutput: scores.jsonl\nkind: score\n");
+  const Captured scored = run();
+  ASSERT_EQ(scored.exit.code, 0) << scored.err;
+  const std::vector<Node> all = lines("scores.jsonl");
+  ASSERT_EQ(all.size(), 2U);
+  const Node& score = *all[0].find("response")->find("body");
+  EXPECT_EQ(score.text_at("bytes"), "31");
+  EXPECT_NEAR(score.find("bits_per_byte")->as_double().value() * 31 * -0.6931471805599453,
+              score.find("log_probability")->as_double().value(), 1e-9);
+  EXPECT_EQ(all[1].find("error")->text_at("message"), "line 2: prompt: the text is empty");
+
+  systole_.write("job.yaml", job("score", "", "none.jsonl"));
+  const Captured unsaid = run();
+  EXPECT_EQ(unsaid.exit.code, 2) << unsaid.err;
+  EXPECT_NE(unsaid.err.find("prompt: missing: rows of kind score are no requests"), std::string::npos) << unsaid.err;
+}
+
+TEST_F(BatchCommand, joins_shards_to_what_one_run_writes) {
+  const std::string classify = "prompt: \"All {text} are\"\nlabels: [born free, equal]\n";
+  systole_.write("job.yaml", job("classify", classify, "whole.jsonl"));
+  ASSERT_EQ(run().exit.code, 0);
+  systole_.write("job.yaml", job("classify", classify));
+  const auto refused = [&](int code, const std::string& message, const std::string& hint) {
+    const Captured said = run({"--join"});
+    EXPECT_EQ(said.exit.code, code) << said.err;
+    EXPECT_NE(said.err.find(message), std::string::npos) << said.err;
+    EXPECT_NE(said.err.find(hint), std::string::npos) << said.err;
+    EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "out.jsonl"));
+  };
+  refused(2, "there is no shard of 'out.jsonl'", "hint: ");
+  for (const char* shard : {"0/3", "2/3"}) {
+    const Captured ran = run({"--shard", shard});
+    ASSERT_EQ(ran.exit.code, 0) << ran.err;
+    EXPECT_NE(ran.err.find("4 rows in out."), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("systole batch job.yaml --join"), std::string::npos) << ran.err;
+  }
+  EXPECT_EQ(lines("out.2-of-3.jsonl").at(1).text_at("custom_id"), "r5");
+  refused(2, "shard 1/3 is missing: 'out.1-of-3.jsonl'", "hint: systole batch job.yaml --shard 1/3");
+
+  // Another's file in its place.
+  const std::filesystem::path folder = systole_.folder();
+  std::filesystem::copy(folder / "out.0-of-3.jsonl", folder / "out.1-of-3.jsonl");
+  refused(1, "'out.1-of-3.jsonl' is there, and not of a job that is known", "hint: ");
+  std::filesystem::copy(folder / "out.0-of-3.jsonl.journal", folder / "out.1-of-3.jsonl.journal");
+  refused(1, "the journal of 'out.1-of-3.jsonl' is of another job", "hint: ");
+  std::filesystem::remove_all(folder / "out.1-of-3.jsonl.journal");
+  std::filesystem::remove(folder / "out.1-of-3.jsonl");
+  ASSERT_EQ(run({"--shard", "1/3"}).exit.code, 0);
+
+  // One too many, of another cut.
+  systole_.write("out.0-of-2.jsonl", "");
+  refused(2, "'out.0-of-2.jsonl' and 'out.0-of-3.jsonl' are shards of two different jobs",
+          "hint: move those of one away");
+  std::filesystem::remove(folder / "out.0-of-2.jsonl");
+
+  for (int times = 0; times < 2; ++times) {
+    const Captured joined = run({"--join", "--json"});
+    ASSERT_EQ(joined.exit.code, 0) << joined.err;
+    EXPECT_EQ(parse_json(joined.out, "stdout").value().text_at("shards"), "3");
+    EXPECT_EQ(text("out.jsonl"), text("whole.jsonl"));
+  }
+  const Captured whole = run();
+  EXPECT_EQ(whole.exit.code, 0) << whole.err;
+  EXPECT_NE(whole.err.find("12 of them finished before"), std::string::npos) << whole.err;
+
+  EXPECT_EQ(run({"--shard", "3/3"}).exit.code, 2);
+  EXPECT_EQ(run({"--shard", "0/3", "--join"}).exit.code, 2);
 }
 
 TEST_F(BatchCommand, refuses_what_it_would_lose_or_mix) {

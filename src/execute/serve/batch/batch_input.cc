@@ -61,6 +61,11 @@ Status BatchInput::complete(BatchJob& job) const {
         .coded(ErrorCode::missing_key)
         .hinted(fmt::format("name a column, as prompt: {}", columns_.front()));
   }
+  if (!job.prompt && is_scored(job.kind)) {
+    return key_error(ErrorKind::invalid, "prompt", "missing: rows of kind {} are no requests", name_of(job.kind))
+        .coded(ErrorCode::missing_key)
+        .hinted("name the field that has the text, as prompt: text");
+  }
   if (!job.prompt || format_ == Format::json) return {};
   for (const std::string& field : job.prompt->fields()) {
     if (std::ranges::find(columns_, field) != columns_.end()) continue;

@@ -28,8 +28,8 @@ class BatchInput {
   const Hash128& hash() const { return hash_; }  // of the whole text, and of the extension
   const std::string& file() const { return file_; }
 
-  // Gives a job without a prompt the one that lines of text have. Errors: invalid: a table, and no prompt; a field of the
-  // prompt that no row has.
+  // Gives a job without a prompt the one that lines of text have. Errors: invalid: a table, or a kind of which rows are
+  // no requests, and no prompt; a field of the prompt that no row has.
   Status complete(BatchJob& job) const;
 
  private:

@@ -14,6 +14,8 @@ const char* name_of(BatchKind kind) {
     case BatchKind::completions: return "completions";
     case BatchKind::chat: return "chat";
     case BatchKind::embeddings: return "embeddings";
+    case BatchKind::classify: return "classify";
+    case BatchKind::score: return "score";
   }
   return "?";
 }
@@ -23,11 +25,19 @@ const char* url_of(BatchKind kind) {
     case BatchKind::completions: return "/v1/completions";
     case BatchKind::chat: return "/v1/chat/completions";
     case BatchKind::embeddings: return "/v1/embeddings";
+    case BatchKind::classify:
+    case BatchKind::score: return "";
   }
   return "?";
 }
 
+bool is_generated(BatchKind kind) { return kind == BatchKind::completions || kind == BatchKind::chat; }
+bool is_scored(BatchKind kind) { return kind == BatchKind::classify || kind == BatchKind::score; }
+
 namespace {
+
+constexpr std::array<BatchKind, 5> kKinds{BatchKind::completions, BatchKind::chat, BatchKind::embeddings,
+                                          BatchKind::classify, BatchKind::score};
 
 // Of the job itself; every other key is a field of its requests.
 constexpr std::array<std::string_view, 13> kOwn{"systole", "model",     "input",        "output",  "kind",
@@ -75,8 +85,11 @@ Result<BatchJob> read_job(const Node& node) {
   job.input = TRY(fields.text("input"));
   job.output = TRY(fields.text("output"));
   TRY(fields.required("kind"));
-  const std::string kind = TRY(one_of(fields, "kind", "", {"completions", "chat", "embeddings"}));
-  job.kind = kind == "chat" ? BatchKind::chat : kind == "embeddings" ? BatchKind::embeddings : BatchKind::completions;
+  std::vector<std::string> kinds;
+  for (const BatchKind each : kKinds) kinds.emplace_back(name_of(each));
+  const std::string kind = TRY(one_of(fields, "kind", "", kinds));
+  for (const BatchKind each : kKinds)
+    if (kind == name_of(each)) job.kind = each;
   if (fields.find("prompt") != nullptr) job.prompt = TRY(prompt_of(TRY(fields.text("prompt"))));
   job.name = TRY(text_or(fields, "name"));
   job.slots = TRY(fields.integer("slots", job.slots, 1, 4096));

@@ -4,9 +4,10 @@
 //   model: path/to/model            a run, a folder or a GGUF file; relative to the working folder, as the next
 //   input: questions.csv            .jsonl, .csv or .txt
 //   output: answers.jsonl
-//   kind: completions               or chat, or embeddings
+//   kind: completions               or chat, embeddings, classify or score
 //   prompt: "Q: {question} A:"      the name of a field, or text with fields in braces (field_template.h)
-//   max_tokens: 32                  and any other field of such a request (openai_requests.h, openai_embeddings.h)
+//   max_tokens: 32                  and any other field of such a request (openai_requests.h, openai_embeddings.h,
+//                                   score_request.h)
 //
 // Without `prompt` the rows of a .jsonl file are OpenAI's batch format, and the lines of a .txt file the prompts.
 // Further keys say how the model is opened: name, slots, context, weights, pooling, normalize, chat_template.
@@ -21,10 +22,12 @@
 
 namespace systole {
 
-enum class BatchKind { completions, chat, embeddings };
+enum class BatchKind { completions, chat, embeddings, classify, score };
 const char* name_of(BatchKind kind);
-// "/v1/chat/completions": the route whose requests the rows are.
+// "/v1/chat/completions": the route whose requests the rows are; "": no route has such requests.
 const char* url_of(BatchKind kind);
+bool is_generated(BatchKind kind);  // new tokens: completions, chat
+bool is_scored(BatchKind kind);     // the likelihood of texts: classify, score
 
 struct BatchJob {
   std::string model, input, output;

@@ -46,6 +46,28 @@ TEST(BatchJob, gives_its_fields_to_each_row) {
   EXPECT_EQ(std::get<EmbeddingsRequest>(embedding.asked).dimensions, 2);
 }
 
+TEST(BatchJob, labels_are_texts_of_which_there_are_at_least_two) {
+  const std::string begin = "{model: m, input: i.csv, output: o, kind: classify, prompt: q";
+  const BatchJob job = job_of(begin + ", labels: [good, 2]}");
+  const BatchRequest request = request_of(job, parse_json(R"({"q": "why?"})", "row").value()).value();
+  const auto& asked = std::get<ScoreRequest>(request.asked);
+  EXPECT_EQ(asked.text, "why?");
+  EXPECT_EQ(asked.labels, (std::vector<std::string>{"good", "2"}));
+  EXPECT_EQ(asked.delimiter, " ");
+  const BatchJob bare = job_of(begin + ", labels: [a, b], delimiter: ''}");
+  EXPECT_EQ(std::get<ScoreRequest>(request_of(bare, parse_json(R"({"q": ""})", "row").value()).value().asked).delimiter,
+            "");
+
+  EXPECT_NE(wrong(begin + "}").find("labels: missing"), std::string::npos) << wrong(begin + "}");
+  for (const char* labels : {"[a]", "a", "[a, '']", "[a, [b]]"})
+    EXPECT_NE(wrong(begin + ", labels: " + labels + "}").find("labels: expected a"), std::string::npos) << labels;
+  const std::string twice = wrong(begin + ", labels: [a, b, a]}");
+  EXPECT_TRUE(twice.starts_with("job.yaml:1:")) << twice;
+  EXPECT_NE(twice.find("error: labels: 'a' is there twice"), std::string::npos) << twice;
+  EXPECT_NE(wrong("{model: m, input: i.csv, output: o, kind: score, prompt: q, labels: [a, b]}").find("unknown field"),
+            std::string::npos);
+}
+
 TEST(BatchJob, a_prompt_without_braces_is_a_field) {
   const auto prompt = [](const std::string& text) {
     return job_of("{model: m, input: i.csv, output: o, kind: completions, prompt: " + text + "}").prompt->fields();

@@ -43,7 +43,8 @@ std::optional<std::array<std::int64_t, N>> take_numbers(std::string_view& text) 
   return numbers;
 }
 
-// Calls `take` with each line, without its end, and its offset. Returns whether the last one lacks its end.
+}  // namespace
+
 Result<bool> for_each_line(Store& store, const std::string& path, std::int64_t size,
                            const std::function<Status(std::string_view, std::int64_t)>& take) {
   std::string held;
@@ -66,7 +67,15 @@ Result<bool> for_each_line(Store& store, const std::string& path, std::int64_t s
   return !held.empty();
 }
 
-}  // namespace
+Result<std::unique_ptr<Store>> copy_for_reading(const BatchOutput& output) {
+  std::unique_ptr<Store> copy = make_memory_store();
+  const std::string folder = output.name + ".journal", rows = folder + "/rows";
+  if (TRY(output.store.exists(output.name))) TRY(write_whole(*copy, output.name, ""));
+  if (!TRY(output.store.exists(rows))) return copy;
+  TRY(copy->make_dirs(folder));
+  TRY(write_whole(*copy, rows, TRY(read_text(output.store, rows))));
+  return copy;
+}
 
 BatchJournal::BatchJournal(const BatchOutput& output, const BatchFacts& facts)
     : store_(output.store),

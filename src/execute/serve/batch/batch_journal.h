@@ -52,6 +52,15 @@ struct BatchTotals {
   std::int64_t prompt_tokens = 0, answer_tokens = 0;
 };
 
+// Calls `take` with each line of a file of this size, without its end, and its offset; the last one is left out if it
+// lacks its end. Returns whether it does. Errors: those of `take` and the store.
+Result<bool> for_each_line(Store& store, const std::string& path, std::int64_t size,
+                           const std::function<Status(std::string_view, std::int64_t)>& take);
+
+// A store in memory with what BatchJournal::open reads of the output: a journal there says what is finished, and nothing
+// is written beside the output. Errors: those of the store.
+Result<std::unique_ptr<Store>> copy_for_reading(const BatchOutput& output);
+
 class BatchJournal {
  public:
   // Opens the journal of the output, or begins it. `now`: Unix seconds. The store must outlive it.

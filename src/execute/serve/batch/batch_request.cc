@@ -12,7 +12,9 @@ Result<Node> own_body(const BatchJob& job, const Node& row) {
   if (job.prompt) {
     Node text(TRY(job.prompt->fill(row)));
     switch (job.kind) {
-      case BatchKind::completions: return Node::map({{"prompt", std::move(text)}});
+      case BatchKind::completions:
+      case BatchKind::classify:
+      case BatchKind::score: return Node::map({{"prompt", std::move(text)}});
       case BatchKind::embeddings: return Node::map({{"input", std::move(text)}});
       case BatchKind::chat: break;
     }
@@ -53,6 +55,7 @@ Result<BatchRequest> request_of(const BatchJob& job, const Node& row) {
   body.set("model", job.name);
   for (const Node::Entry& entry : own.entries()) body.set(entry.key, entry.value);
   if (job.kind == BatchKind::embeddings) return BatchRequest{TRY(read_embeddings(body))};
+  if (is_scored(job.kind)) return BatchRequest{TRY(read_score(body, job.kind == BatchKind::classify))};
   CompletionRequest request = TRY(job.kind == BatchKind::chat ? read_chat(body) : read_completion(body));
   if (request.stream)
     return key_error(ErrorKind::unsupported, "stream", "the answers of a batch are whole").hinted("leave it out");

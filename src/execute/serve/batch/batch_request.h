@@ -6,13 +6,14 @@
 #include <variant>
 
 #include "execute/serve/batch/batch_job.h"
+#include "execute/serve/batch/score_request.h"
 #include "execute/serve/openai_embeddings.h"
 #include "execute/serve/openai_requests.h"
 
 namespace systole {
 
 struct BatchRequest {
-  std::variant<CompletionRequest, EmbeddingsRequest> asked;
+  std::variant<CompletionRequest, EmbeddingsRequest, ScoreRequest> asked;
   bool seeded = false;  // by the row itself
 };
 

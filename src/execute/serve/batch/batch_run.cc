@@ -5,8 +5,9 @@
 
 namespace systole {
 
-BatchRun::BatchRun(const BatchJob& job, const BatchInput& input, BatchWork& work, BatchJournal& journal)
-    : job_(job), input_(input), work_(work), journal_(journal) {}
+BatchRun::BatchRun(const BatchJob& job, const BatchInput& input, BatchWork& work, BatchJournal& journal,
+                   const BatchShard& shard)
+    : job_(job), input_(input), work_(work), journal_(journal), shard_(shard) {}
 
 Result<bool> BatchRun::prepare(const Told& told) {
   std::unordered_map<std::string, std::size_t> named;
@@ -14,10 +15,10 @@ Result<bool> BatchRun::prepare(const Told& told) {
   for (std::size_t row = 0; row < input_.rows(); ++row) {
     if (told && row % 64 == 0 && !told(static_cast<std::int64_t>(row))) return false;
     BatchRow about{row, input_.where(row).line};
-    const auto measured = [&]() -> Result<std::int64_t> {
+    Result<RowSize> measured = [&]() -> Result<RowSize> {
       const Node fields = TRY(input_.fields(row));
       about.custom_id = custom_id_of(fields);
-      return journal_.has(row) ? 0 : work_.measure(TRY(request_of(job_, fields)));
+      return !is_left(row) ? RowSize() : work_.measure(TRY(request_of(job_, fields)));
     }();
     if (about.custom_id) {
       const auto [first, is_new] = named.emplace(*about.custom_id, row);
@@ -28,21 +29,38 @@ Result<bool> BatchRun::prepare(const Told& told) {
             .hinted("each row needs another, or none");
       }
     }
-    if (journal_.has(row)) continue;
+    if (!is_left(row)) continue;
     if (measured.ok()) {
-      order_.push_back({row, *measured});
-      prompt_tokens_ += *measured;
+      order_.push_back({row, std::move(measured).value()});
     } else {
       refused.push_back(refused_row(about, measured.error()));
     }
   }
-  std::ranges::stable_sort(order_, std::ranges::greater(), &Measured::tokens);
+  std::ranges::stable_sort(order_, std::ranges::greater(),
+                           [](const Measured& measured) { return measured.size.prompt_tokens; });
   TRY(keep(std::move(refused)));
   return true;
 }
 
+BatchPrice BatchRun::price() const {
+  BatchPrice price{.rows = static_cast<std::int64_t>(order_.size())};
+  std::vector<SequenceSize> sequences;
+  for (const Measured& measured : order_) {
+    price.prompt_tokens += measured.size.prompt_tokens;
+    for (const SequenceSize& sequence : measured.size.sequences) {
+      price.new_tokens += sequence.answer;
+      sequences.push_back(sequence);
+    }
+  }
+  price.calls = work_.calls_of(sequences);
+  return price;
+}
+
 Status BatchRun::keep(std::vector<BatchRecord> records) {
-  for (const BatchRecord& record : records) TRY(journal_.append(record));
+  for (BatchRecord& record : records) {
+    record.row = shard_.place(record.row);
+    TRY(journal_.append(record));
+  }
   return {};
 }
 

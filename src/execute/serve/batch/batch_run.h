@@ -4,7 +4,7 @@
 // place; it does not end the job.
 //
 //   BatchRun run(job, input, *work, *journal);
-//   TRY(run.prepare());
+//   TRY(run.prepare());                                     // then run.price()
 //   if (TRY(run.compute(told))) TRY(journal->finish());
 
 #include <functional>
@@ -12,23 +12,32 @@
 
 #include "execute/serve/batch/batch_input.h"
 #include "execute/serve/batch/batch_journal.h"
+#include "execute/serve/batch/batch_shard.h"
 #include "execute/serve/batch/batch_work.h"
 
 namespace systole {
+
+// What is left of a batch.
+struct BatchPrice {
+  std::int64_t rows = 0, prompt_tokens = 0;
+  std::int64_t new_tokens = 0;  // where answers are as long as they may be, as in `calls`
+  EngineCalls calls = {};
+};
 
 class BatchRun {
  public:
   // Called now and then; false: stop. `done` of all rows are read, or finished.
   using Told = std::function<bool(std::int64_t done)>;
 
-  // Borrows all of them. REQUIRES: input.complete(job); job.name is the model's.
-  BatchRun(const BatchJob& job, const BatchInput& input, BatchWork& work, BatchJournal& journal);
+  // Borrows all of them. The journal's rows are those of the shard, in their order. REQUIRES: input.complete(job);
+  // job.name is the model's.
+  BatchRun(const BatchJob& job, const BatchInput& input, BatchWork& work, BatchJournal& journal,
+           const BatchShard& shard = {});
 
   // Reads and measures all rows; refused ones go into the journal. False: `told` said so.
   // Errors: invalid: two rows with one custom_id, naming both lines; those of the journal.
   Result<bool> prepare(const Told& told = {});
-  std::int64_t rows_left() const { return static_cast<std::int64_t>(order_.size()); }
-  std::int64_t prompt_tokens_left() const { return prompt_tokens_; }
+  BatchPrice price() const;
 
   // Computes what is left; once. False: `told` said so. What has ended is in the journal then, durable, and another
   // BatchRun goes on. Errors: those of the device and of the journal; another goes on after them, too.
@@ -37,8 +46,9 @@ class BatchRun {
  private:
   struct Measured {
     std::size_t row = 0;
-    std::int64_t tokens = 0;
+    RowSize size = {};
   };
+  bool is_left(std::size_t row) const { return shard_.has(row) && !journal_.has(shard_.place(row)); }
   Status begin(std::size_t row);
   Status keep(std::vector<BatchRecord> records);
   std::int64_t done() const { return journal_.totals().rows; }
@@ -47,8 +57,8 @@ class BatchRun {
   const BatchInput& input_;
   BatchWork& work_;
   BatchJournal& journal_;
+  const BatchShard shard_;
   std::vector<Measured> order_;
-  std::int64_t prompt_tokens_ = 0;
 };
 
 }  // namespace systole

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "execute/serve/api_routes.h"
 #include "execute/serve/batch/batch_journal.h"
 #include "execute/serve/batch/batch_request.h"
+#include "execute/serve/batch/engine_calls.h"
 
 namespace systole {
 
@@ -23,12 +25,20 @@ struct BatchRow {
   std::optional<std::string> custom_id = {};
 };
 
+// What a row takes: nothing of it is computed yet.
+struct RowSize {
+  std::int64_t prompt_tokens = 0;            // of all its prompts
+  std::vector<SequenceSize> sequences = {};  // that the engine computes for it
+};
+
 class BatchWork {
  public:
   virtual ~BatchWork() = default;
 
-  // The tokens of its prompts, which are not computed. Errors: the row's, as a server would refuse it with.
-  virtual Result<std::int64_t> measure(BatchRequest request) = 0;
+  // Errors: the row's, as a server would refuse it with.
+  virtual Result<RowSize> measure(BatchRequest request) = 0;
+  // What the engine runs for sequences of rows that begin in this order, with answers as long as they may be.
+  virtual EngineCalls calls_of(std::span<const SequenceSize> sequences) const = 0;
   // Whether another row is to begin before the next step.
   virtual bool has_room() const = 0;
   // Errors: the row's; then nothing of it is computed.
@@ -47,6 +57,10 @@ class BatchWork {
 std::unique_ptr<BatchWork> make_completion_work(const ServedApi& api, Engine& engine, std::int64_t now);
 // For embeddings, by TextVectors.
 std::unique_ptr<BatchWork> make_embedding_work(const ServedApi& api, Engine& engine);
+
+// For classify and score, by LogLikelihood. `before`: tokens at the start of each sequence. REQUIRES: the engine was
+// created with `score`.
+std::unique_ptr<BatchWork> make_score_work(const ServedApi& api, Engine& engine, std::vector<std::int32_t> before);
 
 // Lines of the output: {"index", "custom_id", "response": {"status_code": 200, "body"}, "error": null}, where `body` is
 // the route's answer, and the same with response: null and error: {"message", "type", "param", "code"}.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -12,11 +13,22 @@ class CompletionWork : public BatchWork {
   CompletionWork(const ServedApi& api, Engine& engine, std::int64_t now)
       : api_(api), engine_(engine), now_(now), forms_(api), loop_(engine, {.waiting = engine.slots() + kMostChoices}) {}
 
-  Result<std::int64_t> measure(BatchRequest asked) override {
-    std::int64_t tokens = 0;
-    for (const Tokens& prompt : TRY(prompts_of(std::get<CompletionRequest>(asked.asked))))
-      tokens += static_cast<std::int64_t>(prompt.size());
-    return tokens;
+  Result<RowSize> measure(BatchRequest asked) override {
+    auto& request = std::get<CompletionRequest>(asked.asked);
+    RowSize size;
+    for (const Tokens& prompt : TRY(prompts_of(request))) {
+      const auto tokens = static_cast<std::int64_t>(prompt.size());
+      // The last token of an answer takes no place in the cache.
+      const std::int64_t room = engine_.encodes() ? engine_.cache() : engine_.cache() - tokens + 1;
+      size.prompt_tokens += tokens;
+      size.sequences.insert(size.sequences.end(), static_cast<std::size_t>(request.n),
+                            SequenceSize{tokens, std::min(request.max_tokens, room)});
+    }
+    return size;
+  }
+
+  EngineCalls calls_of(std::span<const SequenceSize> sequences) const override {
+    return generation_calls(engine_.options(), sequences);
   }
 
   // A row that begins gets a slot in the next step, so no more rows have begun than the engine has slots.

@@ -11,8 +11,16 @@ class EmbeddingWork : public BatchWork {
  public:
   EmbeddingWork(const ServedApi& api, Engine& engine) : api_(api), engine_(engine), vectors_(engine) {}
 
-  Result<std::int64_t> measure(BatchRequest asked) override {
-    return sum(TRY(texts_of(std::get<EmbeddingsRequest>(asked.asked))));
+  Result<RowSize> measure(BatchRequest asked) override {
+    const Texts texts = TRY(texts_of(std::get<EmbeddingsRequest>(asked.asked)));
+    RowSize size{sum(texts)};
+    for (const std::vector<std::int32_t>& text : texts)
+      size.sequences.push_back({static_cast<std::int64_t>(text.size())});
+    return size;
+  }
+
+  EngineCalls calls_of(std::span<const SequenceSize> texts) const override {
+    return hidden_calls(engine_.options(), texts);
   }
 
   bool has_room() const override { return vectors_.waiting() < kTogether; }
