@@ -99,31 +99,14 @@ Node with_place(const KubernetesJob& k, const char* yaml, std::vector<std::pair<
   return fill(yaml, std::move(holes));
 }
 
-// As `systole serve` is typed (operate/cli/serve.cc).
 Node command_of(const KubernetesJob& k) {
-  const ServeSpec& serve = k.workload().serve;
-  std::vector<std::string> words = {"systole", "serve", serve.from, "--name", k.job.run, "--listen", "0.0.0.0"};
-  const auto option = [&](const char* name, std::string value) {
-    words.emplace_back(name);
-    words.push_back(std::move(value));
-  };
-  option("--port", std::to_string(kServerPort));
-  option("--token-file", kTokenFile);
-  option("--slots", std::to_string(serve.slots));
-  option("--context", std::to_string(serve.context.value_or(k.workload().model.context())));
-  option("--waiting", std::to_string(serve.waiting));
-  if (serve.parameter == DType::i8) option("--weights", "int8");
-  option("--grace", std::to_string(seconds(k.job.notice - kUntilUnlisted)));
-  if (k.job.devices_per_pod() > 0) option("--device", k.job.tpu() ? "tpu" : "gpu");
   Node command;
-  for (const std::string& word : words) command.push(kube_value(word));
+  for (const std::string& word : server_words(k.workload(), k.job, {.token_file = kTokenFile}))
+    command.push(kube_value(word));
   return command;
 }
 
-// Twice the cold start, after which the pod is begun again.
-std::int64_t startup_budget(const KubernetesJob& k) {
-  return seconds(2 * k.workload().serve.cold_start.value_or(ServeSpec::kColdStart));
-}
+std::int64_t startup_seconds(const KubernetesJob& k) { return seconds(startup_budget(k.workload())); }
 
 Node probe(const char* path, std::int64_t period, std::int64_t failures) {
   Node get = Node::map({{"path", path}, {"port", kServerPort}});
@@ -134,7 +117,7 @@ Node pod_of(const KubernetesJob& k, const PodParts& parts) {
   constexpr std::int64_t kPeriod = 5;
   PodFrame frame{.restart = ""};  // Always, the only one of a Deployment
   frame.command = command_of(k);
-  frame.startup = probe("/health/ready", kPeriod, (startup_budget(k) + kPeriod - 1) / kPeriod);
+  frame.startup = probe("/health/ready", kPeriod, (startup_seconds(k) + kPeriod - 1) / kPeriod);
   frame.readiness = probe("/health/ready", kPeriod, 1);
   frame.liveness = probe("/health/live", 10, 6);
   // Until the Service has left it out, it takes requests as before; then TERM lets those in flight end.
@@ -225,11 +208,12 @@ std::vector<Node> server_objects(const KubernetesJob& k, const PodParts& parts) 
                                 {"port", kServerPort}}));
   objects.push_back(with_place(k, kDisruption, {{"pods", pods_of(k)}}));
   // The autoscaler sets the number of an elastic one, and a number here would take that back at each apply.
-  objects.push_back(fill(kDeployment, {{"metadata", job_metadata(k, parts)},
-                                       {"replicas", replicas.elastic() ? Node() : Node(replicas.most)},
-                                       {"pods", pods_of(k)},
-                                       {"deadline", startup_budget(k) + 600},  // 10 minutes to get a node and the image
-                                       {"template", pod_of(k, parts)}}));
+  objects.push_back(
+      fill(kDeployment, {{"metadata", job_metadata(k, parts)},
+                         {"replicas", replicas.elastic() ? Node() : Node(replicas.most)},
+                         {"pods", pods_of(k)},
+                         {"deadline", startup_seconds(k) + 600},  // 10 minutes to get a node and the image
+                         {"template", pod_of(k, parts)}}));
   if (!replicas.elastic()) return objects;
   const std::int64_t waiting = std::max<std::int64_t>(1, k.workload().serve.slots / 2);
   objects.push_back(with_place(k, kAutoscaler,
