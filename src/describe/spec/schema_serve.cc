@@ -176,6 +176,23 @@ void add_cluster_keys(std::vector<Key>& keys) {
                          "ready after twice this time is begun again.",
                   .optional = true,
                   .when = kServed});
+  keys.push_back({.path = "serve.ingress.host",
+                  .codec = text_codec(AT(serve.ingress.host)),
+                  .doc = "The name by which an Ingress of the cluster gives requests to the servers, over TLS alone.",
+                  .optional = true,
+                  .when = kServed});
+  keys.push_back({.path = "serve.ingress.tls_secret",
+                  .codec = text_codec(AT(serve.ingress.tls_secret)),
+                  .doc = "The Secret (kubernetes.io/tls) with the certificate of that name.",
+                  .optional = true,
+                  .when = kServed});
+  keys.push_back({.path = "serve.ingress.class",
+                  .codec = text_codec(AT(serve.ingress.controller)),
+                  .doc =
+                      "The class of the Ingress: whose controller it is, and so which networks reach it. Without it, "
+                      "the cluster's default.",
+                  .optional = true,
+                  .when = kServed});
 }
 
 }  // namespace
@@ -185,6 +202,7 @@ void add_serve_keys(Schema& schema) {
       {"serve", "How it is served, for `systole plan` and `systole render` of workload: serve.", {}, {}});
   schema.sections.push_back({"serve.objective", "The latency that is wanted.", {}, {}});
   schema.sections.push_back({"serve.traffic", "The requests that are expected.", {}, {}});
+  schema.sections.push_back({"serve.ingress", "How other networks reach the servers of a cluster.", {}, {}});
   add_server_keys(schema.keys);
   add_cluster_keys(schema.keys);
   add_traffic_keys(schema);

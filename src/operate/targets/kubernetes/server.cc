@@ -54,6 +54,19 @@ spec:
       pods: { metric: { name: $metric }, target: { type: AverageValue, averageValue: $waiting } }
 )";
 
+// The certificate is the controller's: behind it requests are plain, inside the cluster.
+constexpr const char* kIngress = R"(
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: { name: $name, namespace: $namespace, labels: $labels }
+spec:
+  ingressClassName: $class
+  tls: [{ hosts: [$host], secretName: $secret }]
+  rules:
+    - host: $host
+      http: { paths: [{ path: /, pathType: Prefix, backend: { service: { name: $name, port: { name: http } } } }] }
+)";
+
 // Google's collectors show the servers' token, and may read no other secret.
 constexpr const char* kReader = R"(
 apiVersion: rbac.authorization.k8s.io/v1
@@ -176,6 +189,38 @@ void add_monitoring(const KubernetesJob& k, PodParts& parts) {
   }
 }
 
+bool is_host_name(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == text.npos &&
+         text.front() != '.' && text.front() != '-';
+}
+
+void add_ingress(const KubernetesJob& k, PodParts& parts) {
+  const IngressSpec& ingress = k.workload().serve.ingress;
+  const auto refuse = [&](ErrorKind kind, const char* key, const std::string& why, const char* hint) {
+    parts.wrong.push_back(key_error(kind, key, "{}", why).hinted(hint));
+  };
+  if (ingress.host.empty()) {
+    if (!(ingress.tls_secret + ingress.controller).empty())
+      refuse(ErrorKind::invalid, "serve.ingress.host", "nothing says by which name the servers are reached",
+             "serve.ingress: { host: chat.example.org, tls_secret: chat-tls }");
+    return;
+  }
+  if (on_gke(k))
+    return refuse(ErrorKind::unsupported, "serve.ingress",
+                  "on gke the servers have an internal load balancer's address",
+                  "take serve.ingress out, or --on kubernetes");
+  if (!is_host_name(ingress.host))
+    refuse(ErrorKind::invalid, "serve.ingress.host", fmt::format("'{}' is no host name", comment_text(ingress.host)),
+           "lower-case letters, digits, '-' and '.': chat.example.org");
+  if (ingress.tls_secret.empty())
+    return refuse(ErrorKind::invalid, "serve.ingress.tls_secret", "requests show their key, which TLS has to hide",
+                  "serve.ingress.tls_secret: NAME; kubectl create secret tls NAME --cert=FILE --key=FILE makes it");
+  parts.objects.push_back(with_place(k, kIngress,
+                                     {{"class", ingress.controller.empty() ? Node() : Node(ingress.controller)},
+                                      {"host", ingress.host},
+                                      {"secret", ingress.tls_secret}}));
+}
+
 }  // namespace
 
 PodParts server_parts(const KubernetesJob& k) {
@@ -192,6 +237,7 @@ PodParts server_parts(const KubernetesJob& k) {
   parts.limits = merged(Node::map({{"cpu", *parts.requests.find("cpu")}}), parts.limits);
   add_identity(k, parts);
   add_monitoring(k, parts);
+  add_ingress(k, parts);
   check_model(k, parts);
   return parts;
 }
