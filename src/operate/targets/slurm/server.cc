@@ -61,15 +61,19 @@ exit "$code"
 )sh";
 
 // What the job holds: one machine, with what each of its servers needs.
-Result<std::string> script(const RenderRequest& ask, const ClusterJob& job, std::int64_t servers) {
-  Workload w = ask.workload;
-  if (w.resources.memory) w.resources.memory = *w.resources.memory * servers;
+ClusterJob on_one_machine(const ClusterJob& job, std::int64_t servers) {
   ClusterJob held = job;
   held.nodes = {1, 1};
-  held.ranks_per_node = servers;
+  held.ranks_per_node = held.pods_per_node = servers;
   held.gpus_per_node = job.devices_per_pod();
+  return held;
+}
+
+Result<std::string> script(const RenderRequest& ask, const ClusterJob& held, std::int64_t servers) {
+  Workload w = ask.workload;
+  if (w.resources.memory) w.resources.memory = *w.resources.memory * servers;
   const std::string head = TRY(batch_head(ask, w, held, "B:"));
-  return head + replaced(kBody + 1, "RETRIES", std::to_string(job.retries));
+  return head + replaced(kBody + 1, "RETRIES", std::to_string(held.retries));
 }
 
 }  // namespace
@@ -80,7 +84,8 @@ Result<Rendered> render_slurm_server(const RenderRequest& ask, const ClusterJob&
   TRY(check_served(w, false, "on the machines"));
   Rendered rendered;
   const std::int64_t servers = TRY(servers_of_machine(job, rendered.warnings));
-  const std::string text = TRY(script(ask, job, servers));
+  const ClusterJob held = on_one_machine(job, servers);
+  const std::string text = TRY(script(ask, held, servers));
   StartScriptValues values{.files = "$SYSTOLE_FILES"};
   values.serve = server_line(w, job, {.token_file = "$SYSTOLE_TOKEN", .port = "$SYSTOLE_PORT", .replicas = servers});
   rendered.files = {{"serve.sbatch", text}, {"start.sh", start_script(ask, job, values)}};
@@ -94,7 +99,7 @@ Result<Rendered> render_slurm_server(const RenderRequest& ask, const ClusterJob&
        fmt::format("scancel --batch --signal=USR1 --state=RUNNING --name={0}; scancel --state=PENDING --name={0}",
                    job.run)}};
   rendered.drawing =
-      picture_of(ask, job, {.cluster = w.slurm.partition.empty() ? "Slurm" : "Slurm, partition " + w.slurm.partition});
+      picture_of(ask, held, {.cluster = w.slurm.partition.empty() ? "Slurm" : "Slurm, partition " + w.slurm.partition});
   if (!job.longest)
     rendered.warnings.push_back("resources.longest is not said: the job gets the time that its partition gives");
   if (!w.image.empty()) rendered.warnings.push_back("image: Slurm starts no containers here; it is not used");

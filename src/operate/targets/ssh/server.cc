@@ -160,7 +160,11 @@ Result<Rendered> render_ssh_servers(const RenderRequest& ask, const ClusterJob& 
   for (RenderedFile& file : carried_files(ask)) rendered.files.push_back(std::move(file));
   for (const char* what : {"start", "look", "stop"})
     rendered.commands.emplace_back(what, fmt::format("sh {}/serve.sh {}", place, what));
-  rendered.drawing = picture_of(ask, job, {.cluster = "machines by ssh", .nodes = w.ssh.hosts});
+  ClusterJob drawn = job;  // a server on each machine, and none to come
+  drawn.nodes = {static_cast<std::int64_t>(hosts.size()), static_cast<std::int64_t>(hosts.size())};
+  drawn.gpus_per_node = job.devices_per_pod();
+  drawn.pods_per_node = 1;
+  rendered.drawing = picture_of(ask, drawn, {.cluster = "machines by ssh", .nodes = w.ssh.hosts});
   if (job.longest) rendered.warnings.push_back("resources.longest: nobody ends it on plain machines; it is not used");
   if (w.resources.memory) rendered.warnings.push_back("resources.memory: nothing limits it on plain machines");
   if (!w.image.empty()) rendered.warnings.push_back("image: plain machines start no containers; it is not used");
