@@ -29,7 +29,7 @@ struct JobTargetRow {
   // A row leaves out what needs no explanation why not.
   // Accepts:
   JobTargetAbility jobs{};      // a workload that trains, or a user's own program
-  JobTargetAbility serves{};    // workload: serve, as servers behind one address
+  JobTargetAbility serves{};    // workload: serve
   JobTargetAbility machines{};  // workload: machines, on which nothing runs
   JobTargetAbility images{};    // a base for building an image: --base, --accelerator
   JobTargetAbility tpus{};      // resources.accelerators that are TPUs

@@ -182,14 +182,14 @@ void add_traffic_keys(Schema& schema) {
 }
 
 void add_cluster_keys(std::vector<Key>& keys) {
-  keys.push_back({.path = "serve.from",
-                  .codec = text_codec(AT(serve.from)),
-                  .doc =
-                      "What is served on a cluster (`systole serve` takes it): in a pod, the folder of a run or of a "
-                      "Hugging Face model, or a GGUF file.",
-                  .more = "In a claim, a volume or the image.",
-                  .optional = true,
-                  .when = kServed});
+  keys.push_back(
+      {.path = "serve.from",
+       .codec = text_codec(AT(serve.from)),
+       .doc = "What is served on a cluster (`systole serve` takes it): the folder of a run or of a Hugging Face "
+              "model, or a GGUF file, as a pod or a machine there has it.",
+       .more = "In a pod: in a claim, a volume or the image.",
+       .optional = true,
+       .when = kServed});
   keys.push_back({.path = "serve.replicas",
                   .codec = optional_range_codec(AT(serve.replicas), 1, 10'000),
                   .doc = "Servers on a cluster, each on one device. Of a range, as 2:6, the cluster keeps as many as "
@@ -204,6 +204,23 @@ void add_cluster_keys(std::vector<Key>& keys) {
                          "ready after twice this time is begun again.",
                   .optional = true,
                   .when = kServed});
+  keys.push_back({.path = "serve.ingress.host",
+                  .codec = text_codec(AT(serve.ingress.host)),
+                  .doc = "The name by which an Ingress of the cluster gives requests to the servers, over TLS alone.",
+                  .optional = true,
+                  .when = kServed});
+  keys.push_back({.path = "serve.ingress.tls_secret",
+                  .codec = text_codec(AT(serve.ingress.tls_secret)),
+                  .doc = "The Secret (kubernetes.io/tls) with the certificate of that name.",
+                  .optional = true,
+                  .when = kServed});
+  keys.push_back({.path = "serve.ingress.class",
+                  .codec = text_codec(AT(serve.ingress.controller)),
+                  .doc =
+                      "The class of the Ingress: whose controller it is, and so which networks reach it. Without it, "
+                      "the cluster's default.",
+                  .optional = true,
+                  .when = kServed});
 }
 
 }  // namespace
@@ -213,6 +230,7 @@ void add_serve_keys(Schema& schema) {
       {"serve", "How it is served, for `systole plan` and `systole render` of workload: serve.", {}, {}});
   schema.sections.push_back({"serve.objective", "The latency that is wanted.", {}, {}});
   schema.sections.push_back({"serve.traffic", "The requests that are expected.", {}, {}});
+  schema.sections.push_back({"serve.ingress", "How other networks reach the servers of a cluster.", {}, {}});
   add_server_keys(schema.keys);
   add_cluster_keys(schema.keys);
   add_traffic_keys(schema);
@@ -228,6 +246,8 @@ bool goes_with_serving(const Key& key) {
                                           "workload",
                                           "resources.memory",
                                           "resources.threads",
+                                          "resources.gpus_per_node",
+                                          "resources.longest",
                                           "resources.accelerators",
                                           "resources.provisioning",
                                           "resources.reservation",
@@ -239,8 +259,14 @@ bool goes_with_serving(const Key& key) {
                                           "kubernetes.namespace",
                                           "kubernetes.selector",
                                           "kubernetes.service_account",
-                                          "kubernetes.gcp_service_account"};
-  constexpr std::string_view kSections[] = {"model.", "serve.", "gke."};
+                                          "kubernetes.gcp_service_account",
+                                          "slurm.partition",
+                                          "slurm.account",
+                                          "slurm.qos",
+                                          "slurm.constraint",
+                                          "slurm.reservation",
+                                          "slurm.gpu_type"};
+  constexpr std::string_view kSections[] = {"model.", "serve.", "gke.", "ssh."};
   return std::ranges::find(kBeside, key.path) != std::end(kBeside) ||
          std::ranges::any_of(kSections, [&](std::string_view section) { return key.path.starts_with(section); });
 }

@@ -33,6 +33,12 @@ struct TrafficSpec {
   std::int64_t requests = 0, seed = 0;  // that are simulated
 };
 
+// How other networks reach servers of Kubernetes, by TLS. An empty host: not at all.
+struct IngressSpec {
+  std::string host, tls_secret;  // its name, and the Secret with its certificate and key
+  std::string controller;        // the class; empty: the cluster's default
+};
+
 struct ServeSpec {
   std::int64_t slots = 0, waiting = 0;  // as of `systole serve`
   std::optional<std::int64_t> context;  // tokens of one sequence; unset: the model's
@@ -50,6 +56,7 @@ struct ServeSpec {
   std::optional<CountRange> replicas;  // servers, each on one device; a range is autoscaled. Unset: planned
   std::optional<Seconds> cold_start;   // from the start of a server until it answers; unset: kColdStart
   static constexpr Seconds kColdStart{300.0};
+  IngressSpec ingress;
 };
 
 }  // namespace systole

@@ -183,7 +183,9 @@ TEST_F(PlanServe, is_what_a_cluster_is_rendered_with) {
 
 TEST_F(PlanServe, submit_gives_a_server_to_kubectl) {
   expect_refused("submit chat.yaml --on kubernetes", 2, "submit starts runs, which end, and this workload serves",
-                 "systole render chat.yaml --on kubernetes; kubectl apply -f rendered/kubernetes/serve.yaml");
+                 "systole render chat.yaml --on kubernetes; it prints the line that starts it");
+  expect_refused("submit chat.yaml --on slurm", 2, "submit starts runs, which end, and this workload serves",
+                 "systole render chat.yaml --on slurm; it prints the line that starts it");
 }
 
 TEST_F(PlanServe, commands_that_train_say_what_to_type) {

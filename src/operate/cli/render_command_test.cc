@@ -63,7 +63,29 @@ TEST(RenderCommand, servers_go_to_both_kinds_of_clusters) {
   const Captured bare = systole.run({"render", examples + "serve-small.yaml", "--on", "kubernetes"});
   EXPECT_EQ(bare.exit.code, 2);
   EXPECT_NE(bare.err.find("serve.replicas: nothing says how many servers there are"), std::string::npos) << bare.err;
-  EXPECT_EQ(systole.run({"render", examples + "serve-small.yaml", "--on", "slurm"}).exit.code, 3);
+  EXPECT_EQ(systole.run({"render", examples + "serve-small.yaml", "--on", "gcloud"}).exit.code, 3);
+}
+
+TEST(RenderCommand, servers_go_to_machines_without_kubernetes) {
+  const SystoleRunner systole;
+  const auto render = [&](const char* target, const std::string& more) {
+    const Captured made = systole.run({"render", SYSTOLE_SOURCE_DIR "/examples/serve-small.yaml", "--on", target,
+                                       "--set", "serve.from=/models/gpt2", "--set", more});
+    EXPECT_EQ(made.exit.code, 0) << made.err;
+    return made.err;
+  };
+  for (const auto& [target, more, line] :
+       {std::tuple("slurm", "resources.longest=1d", "start: sbatch rendered/slurm/serve.sbatch\n"),
+        std::tuple("ssh", "ssh.hosts=[node1, node2]", "start: sh rendered/ssh/serve.sh start\n"),
+        std::tuple("docker", "image=registry.example/server:1",
+                   "docker compose --file rendered/docker/compose.yaml up --detach --wait\n")}) {
+    const std::string said = render(target, more);
+    EXPECT_NE(said.find(line), std::string::npos) << said;
+  }
+  const Captured bare = systole.run({"render", SYSTOLE_SOURCE_DIR "/examples/serve-small.yaml", "--on", "slurm"});
+  EXPECT_EQ(bare.exit.code, 2);
+  EXPECT_NE(bare.err.find("serve.from: nothing says where the model is on the machines"), std::string::npos)
+      << bare.err;
 }
 
 // A new project has lower quotas: check reports which, how much is needed, and how to request more.

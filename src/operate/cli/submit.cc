@@ -34,17 +34,18 @@ void check_takes_runs(const SubmitOptions& options) {
     fail(option_lacks(*row, &JobTargetRow::contexts, "--context", "leave --context out"));
 }
 
-// A run ends, has a state and results; a server has none of these, and kubectl keeps it. Errors of the workload are
+// A run ends, has a state and results; a server has none of these, and its cluster keeps it. Errors of the workload are
 // left to its rendering.
 void refuse_serving(const SubmitOptions& options) {
   if (options.job.workload.path.empty()) return;
   const Result<LoadedWorkload> loaded = load_workload(options.job.workload);
   if (!loaded.ok() || loaded->workload.kind != Workload::Kind::serve) return;
+  const JobTargetRow* row = find_job_target_row(options.job.on);
   fail(error(ErrorKind::invalid, "submit starts runs, which end, and this workload serves")
            .at({options.job.workload.path})
-           .hinted(fmt::format("systole render {} --on kubernetes; kubectl apply -f "
-                               "rendered/kubernetes/serve.yaml",
-                               words_of(options.job.workload))));
+           .hinted(fmt::format("systole render {} --on {}; it prints the line that starts it",
+                               words_of(options.job.workload),
+                               row != nullptr && row->serves ? row->name : "kubernetes")));
 }
 
 // Ids of the jobs that it waits for, by run names.

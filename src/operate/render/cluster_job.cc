@@ -120,7 +120,7 @@ Result<ClusterJob> cluster_job(const RenderRequest& ask, const JobDefaults& defa
   job.notice = w.ranks.notice.value_or(RanksSpec::kNotice);
   job.retries = w.ranks.retries.value_or(RanksSpec::kRetries);
   if (serves && wrong.empty())
-    if (const Status servers = set_replicas(ask, job); !servers.ok()) note(servers.error());
+    if (const Status servers = set_replicas(ask, job, defaults.replicas); !servers.ok()) note(servers.error());
   job.folder = w.folder.empty() ? "runs" : w.folder;
   if (job.folder.starts_with('-')) job.folder = "./" + job.folder;
   check_texts(w, wrong);

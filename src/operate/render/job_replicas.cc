@@ -26,12 +26,13 @@ Status check_one_device(const ClusterJob& job) {
 
 }  // namespace
 
-Status set_replicas(const RenderRequest& ask, ClusterJob& job) {
-  if (!ask.workload.serve.replicas)
+Status set_replicas(const RenderRequest& ask, ClusterJob& job, const std::optional<CountRange>& otherwise) {
+  const std::optional<CountRange>& replicas = ask.workload.serve.replicas ? ask.workload.serve.replicas : otherwise;
+  if (!replicas)
     return key_error(ErrorKind::invalid, "serve.replicas", "nothing says how many servers there are")
         .hinted("serve: { replicas: 2 }; or resources.accelerators, for which they are planned");
   TRY(check_one_device(job));
-  job.replicas = *ask.workload.serve.replicas;
+  job.replicas = *replicas;
   job.pods_per_node = std::max<std::int64_t>(1, job.devices_per_node());
   const auto machines = [&](std::int64_t pods) { return (pods + job.pods_per_node - 1) / job.pods_per_node; };
   job.nodes = {machines(job.replicas->least), machines(job.replicas->most + 1)};

@@ -23,18 +23,20 @@ program=$(command -v -- "${SYSTOLE:-systole}") || refuse "no program '${SYSTOLE:
 }  // namespace
 
 std::string start_script(const RenderRequest& ask, const ClusterJob& job, const StartScriptValues& values) {
-  std::string text =
-      "#!/bin/sh\n" + made_from(ask, job) +
-      fmt::format("# Runs on each node: holds the files to their digests, then is {}.\nset -eu\n",
-                  values.start.empty() ? "the agent of this node" : "the program, or what starts its ranks");
+  std::string text = "#!/bin/sh\n" + made_from(ask, job) +
+                     fmt::format("# Runs on each node: holds the files to their digests, then is {}.\nset -eu\n",
+                                 !values.serve.empty()  ? "the server of this node"
+                                 : values.start.empty() ? "the agent of this node"
+                                                        : "the program, or what starts its ranks");
   text += values.before;
   text += fmt::format("files={}\n", values.files);
-  if (values.start.empty()) text += fmt::format("folder={}\n", values.folder);
+  if (values.start.empty() && values.serve.empty()) text += fmt::format("folder={}\n", values.folder);
   text += kVerify + 1;
   if (values.start.empty()) text += fmt::format("{}verify \"$program\" {}\n", kFindProgram + 1, ask.program_sha256);
   text += fmt::format("verify \"$files/workload.yaml\" {}\n", ask.workload_file.sha256);
   if (ask.plan != nullptr) text += fmt::format("verify \"$files/plan.json\" {}\n", ask.plan_file.sha256);
   if (!values.start.empty()) return text + values.start + "\n";
+  if (!values.serve.empty()) return text + "exec " + values.serve + "\n";
   std::string run = ask.plan != nullptr ? "--plan \"$files/plan.json\"" : "\"$files/workload.yaml\"";
   if (!values.seed.empty())
     run += fmt::format(" --set \"train.seed=$(({} + {}))\"", ask.workload.train.seed, values.seed);

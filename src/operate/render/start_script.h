@@ -18,6 +18,7 @@ struct StartScriptValues {
   std::string metrics;                 // address of a model's metrics server, HOST:PORT; empty: none
   std::string before;                  // lines of sh to run first
   std::string start;                   // last line, instead of the agent's; empty: the agent
+  std::string serve;                   // the line of sh that is the server, instead of the agent's; empty: none
   std::string seed;                    // a number to add to train.seed; empty: none
 };
 

@@ -26,4 +26,10 @@ Result<Rendered> render_docker(const RenderRequest& ask);
 Status add_cloud_build(const RenderRequest& ask, const ClusterJob& job, const std::string& dockerfile,
                        Rendered& rendered);
 
+// Of workload: serve. Lines of the Dockerfile: the port, and a check of /health/ready without a program of its own.
+std::string health_lines(const Workload& workload);
+// Adds compose.yaml, which starts a server of the image with the model in a mounted folder, and its commands. Errors:
+// of the hardware, the model's place, and several servers on devices.
+Status add_compose(const RenderRequest& ask, ImageAccelerator accelerator, Rendered& rendered);
+
 }  // namespace systole

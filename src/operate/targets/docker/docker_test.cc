@@ -66,6 +66,7 @@ const std::vector<Ask>& asks() {
       {},
       {.accelerator = ImageAccelerator::tpu},
       {.sets = {kImage, "resources.gpus_per_node=8"}},
+      {.workload = "serve-small.yaml", .sets = {kImage, "serve.from=/models/gpt2"}},
       {.workload = "ddp.yaml", .base = "pytorch/pytorch:2.13.0-cuda13.0-cudnn9-runtime"},
       {.workload = "ddp.yaml", .base = "registry.example/own@sha256:" + std::string(64, 'c')}};
   return all;

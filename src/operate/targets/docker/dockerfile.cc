@@ -111,6 +111,7 @@ Result<std::string> dockerfile(const RenderRequest& ask, const Parts& parts, con
     text +=
         "COPY --from=plugins /xla-plugins /usr/lib/systole/xla-plugins\n"
         "ENV SYSTOLE_XLA_PLUGINS=/usr/lib/systole/xla-plugins\n";
+  if (ask.workload.kind == Workload::Kind::serve) text += health_lines(ask.workload);
   return text + kEnd;
 }
 
@@ -156,6 +157,7 @@ Result<Rendered> render_docker(const RenderRequest& ask) {
   std::string ignored = "# Nothing else goes to the builder.\n*\n";
   for (const std::string& name : carried) ignored += "!" + name + "\n";
   rendered.files.push_back({".dockerignore", ignored});
+  if (w.kind == Workload::Kind::serve) TRY(add_compose(ask, accelerator, rendered));
   TRY(add_cloud_build(ask, job, file, rendered));
   const std::string place = shell_word(ask.place);
   rendered.commands.insert(

@@ -54,6 +54,19 @@ spec:
       pods: { metric: { name: $metric }, target: { type: AverageValue, averageValue: $waiting } }
 )";
 
+// The certificate is the controller's: behind it requests are plain, inside the cluster.
+constexpr const char* kIngress = R"(
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: { name: $name, namespace: $namespace, labels: $labels }
+spec:
+  ingressClassName: $class
+  tls: [{ hosts: [$host], secretName: $secret }]
+  rules:
+    - host: $host
+      http: { paths: [{ path: /, pathType: Prefix, backend: { service: { name: $name, port: { name: http } } } }] }
+)";
+
 // Google's collectors show the servers' token, and may read no other secret.
 constexpr const char* kReader = R"(
 apiVersion: rbac.authorization.k8s.io/v1
@@ -99,33 +112,14 @@ Node with_place(const KubernetesJob& k, const char* yaml, std::vector<std::pair<
   return fill(yaml, std::move(holes));
 }
 
-// As `systole serve` is typed (operate/cli/serve.cc).
 Node command_of(const KubernetesJob& k) {
-  const ServeSpec& serve = k.workload().serve;
-  std::vector<std::string> words = {"systole", "serve", serve.from, "--name", k.job.run, "--listen", "0.0.0.0"};
-  const auto option = [&](const char* name, std::string value) {
-    words.emplace_back(name);
-    words.push_back(std::move(value));
-  };
-  option("--port", std::to_string(kServerPort));
-  option("--token-file", kTokenFile);
-  option("--slots", std::to_string(serve.slots));
-  option("--context", std::to_string(serve.context.value_or(k.workload().model.context())));
-  option("--waiting", std::to_string(serve.waiting));
-  if (serve.prefill_tokens) option("--prefill-tokens", std::to_string(*serve.prefill_tokens));
-  if (serve.parameter == DType::i8) option("--weights", "int8");
-  if (serve.cache != DType::f32) option("--cache-type", name_of(serve.cache));
-  option("--grace", std::to_string(seconds(k.job.notice - kUntilUnlisted)));
-  if (k.job.devices_per_pod() > 0) option("--device", k.job.tpu() ? "tpu" : "gpu");
   Node command;
-  for (const std::string& word : words) command.push(kube_value(word));
+  for (const std::string& word : server_words(k.workload(), k.job, {.token_file = kTokenFile}))
+    command.push(kube_value(word));
   return command;
 }
 
-// Twice the cold start, after which the pod is begun again.
-std::int64_t startup_budget(const KubernetesJob& k) {
-  return seconds(2 * k.workload().serve.cold_start.value_or(ServeSpec::kColdStart));
-}
+std::int64_t startup_seconds(const KubernetesJob& k) { return seconds(startup_budget(k.workload())); }
 
 Node probe(const char* path, std::int64_t period, std::int64_t failures) {
   Node get = Node::map({{"path", path}, {"port", kServerPort}});
@@ -136,7 +130,7 @@ Node pod_of(const KubernetesJob& k, const PodParts& parts) {
   constexpr std::int64_t kPeriod = 5;
   PodFrame frame{.restart = ""};  // Always, the only one of a Deployment
   frame.command = command_of(k);
-  frame.startup = probe("/health/ready", kPeriod, (startup_budget(k) + kPeriod - 1) / kPeriod);
+  frame.startup = probe("/health/ready", kPeriod, (startup_seconds(k) + kPeriod - 1) / kPeriod);
   frame.readiness = probe("/health/ready", kPeriod, 1);
   frame.liveness = probe("/health/live", 10, 6);
   // Until the Service has left it out, it takes requests as before; then TERM lets those in flight end.
@@ -195,6 +189,38 @@ void add_monitoring(const KubernetesJob& k, PodParts& parts) {
   }
 }
 
+bool is_host_name(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == text.npos &&
+         text.front() != '.' && text.front() != '-';
+}
+
+void add_ingress(const KubernetesJob& k, PodParts& parts) {
+  const IngressSpec& ingress = k.workload().serve.ingress;
+  const auto refuse = [&](ErrorKind kind, const char* key, const std::string& why, const char* hint) {
+    parts.wrong.push_back(key_error(kind, key, "{}", why).hinted(hint));
+  };
+  if (ingress.host.empty()) {
+    if (!(ingress.tls_secret + ingress.controller).empty())
+      refuse(ErrorKind::invalid, "serve.ingress.host", "nothing says by which name the servers are reached",
+             "serve.ingress: { host: chat.example.org, tls_secret: chat-tls }");
+    return;
+  }
+  if (on_gke(k))
+    return refuse(ErrorKind::unsupported, "serve.ingress",
+                  "on gke the servers have an internal load balancer's address",
+                  "take serve.ingress out, or --on kubernetes");
+  if (!is_host_name(ingress.host))
+    refuse(ErrorKind::invalid, "serve.ingress.host", fmt::format("'{}' is no host name", comment_text(ingress.host)),
+           "lower-case letters, digits, '-' and '.': chat.example.org");
+  if (ingress.tls_secret.empty())
+    return refuse(ErrorKind::invalid, "serve.ingress.tls_secret", "requests show their key, which TLS has to hide",
+                  "serve.ingress.tls_secret: NAME; kubectl create secret tls NAME --cert=FILE --key=FILE makes it");
+  parts.objects.push_back(with_place(k, kIngress,
+                                     {{"class", ingress.controller.empty() ? Node() : Node(ingress.controller)},
+                                      {"host", ingress.host},
+                                      {"secret", ingress.tls_secret}}));
+}
+
 }  // namespace
 
 PodParts server_parts(const KubernetesJob& k) {
@@ -211,6 +237,7 @@ PodParts server_parts(const KubernetesJob& k) {
   parts.limits = merged(Node::map({{"cpu", *parts.requests.find("cpu")}}), parts.limits);
   add_identity(k, parts);
   add_monitoring(k, parts);
+  add_ingress(k, parts);
   check_model(k, parts);
   return parts;
 }
@@ -227,11 +254,12 @@ std::vector<Node> server_objects(const KubernetesJob& k, const PodParts& parts) 
                                 {"port", kServerPort}}));
   objects.push_back(with_place(k, kDisruption, {{"pods", pods_of(k)}}));
   // The autoscaler sets the number of an elastic one, and a number here would take that back at each apply.
-  objects.push_back(fill(kDeployment, {{"metadata", job_metadata(k, parts)},
-                                       {"replicas", replicas.elastic() ? Node() : Node(replicas.most)},
-                                       {"pods", pods_of(k)},
-                                       {"deadline", startup_budget(k) + 600},  // 10 minutes to get a node and the image
-                                       {"template", pod_of(k, parts)}}));
+  objects.push_back(
+      fill(kDeployment, {{"metadata", job_metadata(k, parts)},
+                         {"replicas", replicas.elastic() ? Node() : Node(replicas.most)},
+                         {"pods", pods_of(k)},
+                         {"deadline", startup_seconds(k) + 600},  // 10 minutes to get a node and the image
+                         {"template", pod_of(k, parts)}}));
   if (!replicas.elastic()) return objects;
   const std::int64_t waiting = std::max<std::int64_t>(1, k.workload().serve.slots / 2);
   objects.push_back(with_place(k, kAutoscaler,

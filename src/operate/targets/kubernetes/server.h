@@ -4,12 +4,10 @@
 // and an autoscaler. On a cluster of GKE's the Service is an internal load balancer, and Managed Prometheus reads the
 // servers' metrics.
 
+#include "operate/render/server_words.h"  // kServerPort, of the servers and of the Service
 #include "operate/targets/kubernetes/pod.h"
 
 namespace systole {
-
-// The port of the servers and of the Service.
-inline constexpr int kServerPort = 8000;
 
 // The pod of a server, and objects that are created before it. Unsupported features go to `wrong`.
 PodParts server_parts(const KubernetesJob& k);

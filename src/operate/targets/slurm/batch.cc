@@ -10,6 +10,7 @@
 #include "operate/render/start_script.h"
 #include "operate/render/template.h"
 #include "operate/targets/picture.h"
+#include "operate/targets/slurm/server.h"
 
 namespace systole {
 namespace {
@@ -46,7 +47,7 @@ class Options {
   std::vector<Error> wrong_;
 };
 
-Result<std::string> options_text(const Workload& w, const ClusterJob& job) {
+Result<std::string> options_text(const Workload& w, const ClusterJob& job, const char* signalled) {
   Options options;
   options.add("job-name", job.run);
   options.add("comment", "systole/run=" + job.run);
@@ -76,7 +77,7 @@ Result<std::string> options_text(const Workload& w, const ClusterJob& job) {
   options.flag("requeue");
   options.add("open-mode", "append");
   if (job.nodes.elastic()) options.flag("no-kill");
-  options.add("signal", fmt::format("TERM@{:.0f}", std::ceil(job.notice.count() + kSignalSlack)));
+  options.add("signal", fmt::format("{}TERM@{:.0f}", signalled, std::ceil(job.notice.count() + kSignalSlack)));
   options.add("output", fmt::format("slurm-{}.log", w.slurm.array ? "%A_%a" : "%j"));
   return std::move(options).text();
 }
@@ -135,24 +136,31 @@ esac
 exit "$code"
 )sh";
 
-std::string batch_script(const RenderRequest& ask, const ClusterJob& job, const std::string& options) {
-  std::string text = "#!/bin/bash\n" + made_from(ask, job) + options + "set -u\numask 077\n";
-  const bool array = ask.workload.slurm.array.has_value();
+std::string batch_script(const ClusterJob& job, const std::string& head) {
+  return head + replaced(replaced(kBody + 1, "KILL",
+                                  job.nodes.elastic() ? "--no-kill --kill-on-bad-exit=0" : "--kill-on-bad-exit=1"),
+                         "RETRIES", std::to_string(job.retries));
+}
+
+}  // namespace
+
+Result<std::string> batch_head(const RenderRequest& ask, const Workload& w, const ClusterJob& job,
+                               const char* signalled) {
+  std::string text = "#!/bin/bash\n" + made_from(ask, job);
+  text += TRY(options_text(w, job, signalled));
+  text += "set -u\numask 077\n";
+  const bool array = w.slurm.array.has_value();
   text += fmt::format("export SYSTOLE_FILES=\"${{SYSTOLE_FILES:-$PWD/{}}}\"\n", shell_word(ask.place));
   if (ask.place.starts_with('/')) text = replaced(std::move(text), "$PWD/", "");
   text += fmt::format("export SYSTOLE_RUN={}{}\n", shell_word(job.folder + "/" + job.run),
                       array ? ".\"$SLURM_ARRAY_TASK_ID\"" : "");
   text += "export SYSTOLE_TOKEN=\"$SYSTOLE_RUN/token\"\nexport SYSTOLE_PORT=$((20000 + SLURM_JOB_ID % 12000))\n";
-  text += replaced(
-      replaced(kBody + 1, "KILL", job.nodes.elastic() ? "--no-kill --kill-on-bad-exit=0" : "--kill-on-bad-exit=1"),
-      "RETRIES", std::to_string(job.retries));
   return text;
 }
 
-}  // namespace
-
 Result<Rendered> render_slurm(const RenderRequest& ask, const ClusterJob& job) {
   const Workload& w = ask.workload;
+  if (job.replicas) return render_slurm_server(ask, job);
   TRY(refuse_volumes(w, "Slurm mounts no volumes"));
   TRY(refuse_secrets(w, SecretReference::Source::kubernetes, "Slurm has no Secrets of Kubernetes",
                      "file:/PATH, 0600 where all nodes see it; or render for kubernetes"));
@@ -172,7 +180,8 @@ Result<Rendered> render_slurm(const RenderRequest& ask, const ClusterJob& job) {
   }
   if (network) values.before = network_exports(*network);
   if (w.slurm.array) values.seed = w.command.empty() ? "SLURM_ARRAY_TASK_ID" : "";
-  rendered.files.push_back({"job.sbatch", batch_script(ask, job, TRY(options_text(w, job)))});
+  const std::string head = TRY(batch_head(ask, w, job, ""));
+  rendered.files.push_back({"job.sbatch", batch_script(job, head)});
   rendered.files.push_back({"start.sh", start_script(ask, job, values)});
   for (RenderedFile& file : carried_files(ask)) rendered.files.push_back(std::move(file));
   rendered.commands = {{"start", fmt::format("sbatch {}/job.sbatch", shell_word(ask.place))},

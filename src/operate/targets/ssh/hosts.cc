@@ -3,15 +3,14 @@
 
 #include <set>
 
-#include "describe/spec/ssh_host.h"
 #include "operate/render/quote.h"
 #include "operate/render/start_script.h"
 #include "operate/render/template.h"
 #include "operate/targets/picture.h"
 #include "operate/targets/ssh/host_script.h"
+#include "operate/targets/ssh/server.h"
 
 namespace systole {
-namespace {
 
 Result<std::vector<NamedHost>> hosts_of(const Workload& w) {
   std::vector<NamedHost> hosts;
@@ -28,6 +27,8 @@ Result<std::vector<NamedHost>> hosts_of(const Workload& w) {
   return key_error(ErrorKind::invalid, "ssh.hosts", "on which machines?")
       .hinted("ssh: { hosts: [alice@node1, alice@node2] }");
 }
+
+namespace {
 
 // Runs on each machine, beside start.sh. Its standard input is the connection that started it.
 constexpr const char* kAgent = R"sh(#!/bin/sh
@@ -57,12 +58,7 @@ refuse() {
   echo "systole: $1" >&2
   exit 3
 }
-on() { # PORT LOGIN COMMAND: a line of sh, there
-  [ "$1" = - ] || set -- "$@" -p "$1"
-  login=$2 command=$3
-  shift 3
-  ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=15 "$@" -- "$login" "$command"
-}
+ON_MACHINE
 token=$(od -An -tx1 -N16 /dev/urandom | tr -d ' \n')
 port=$((20000 + 0x$(printf %.4s "$token") % 12000))
 here=$(mktemp -d) || exit 3
@@ -115,7 +111,8 @@ constexpr const char* kShared =
 
 std::string run_script(const RenderRequest& ask, const ClusterJob& job) {
   const bool shares = shares_folder(ask, job);
-  std::string text = replaced(kRun + 1, "CARRIED", ask.plan == nullptr ? "workload.yaml" : "workload.yaml plan.json");
+  std::string text = replaced(kRun + 1, "ON_MACHINE\n", kOnMachine + 1);
+  text = replaced(std::move(text), "CARRIED", ask.plan == nullptr ? "workload.yaml" : "workload.yaml plan.json");
   text = replaced(std::move(text), shares ? "SHARED" : "\n  SHARED", shares ? kShared : "");
   // The user's text is filled in last: it may contain the other words.
   text = replaced(std::move(text), "FOLDER", shell_word(shell_word(job.folder + "/" + job.run)));
@@ -125,7 +122,14 @@ std::string run_script(const RenderRequest& ask, const ClusterJob& job) {
 
 }  // namespace
 
+std::string hosts_list(const std::vector<NamedHost>& hosts) {
+  std::string list;
+  for (const NamedHost& host : hosts) list += fmt::format("{} {} {}\n", host.port, host.login, host.name);
+  return list;
+}
+
 Result<Rendered> render_ssh(const RenderRequest& ask, const ClusterJob& job) {
+  if (job.replicas) return render_ssh_servers(ask, job);
   const Workload& w = ask.workload;
   const std::vector<NamedHost> hosts = TRY(hosts_of(w));
   if (job.nodes.most != static_cast<std::int64_t>(hosts.size()))
@@ -145,8 +149,7 @@ Result<Rendered> render_ssh(const RenderRequest& ask, const ClusterJob& job) {
     values.token_file = "${SYSTOLE_TOKEN:-$SYSTOLE_RUN/token.$SYSTOLE_NODE}";
   }
   Rendered rendered;
-  std::string list;
-  for (const NamedHost& host : hosts) list += fmt::format("{} {} {}\n", host.port, host.login, host.name);
+  const std::string list = hosts_list(hosts);
   rendered.files = {{"run.sh", run_script(ask, job), true},
                     {"hosts", list},
                     {"agent.sh", kAgent},

@@ -18,7 +18,9 @@ class SshTarget : public ClusterJobTarget {
  private:
   // Without any host, render_ssh reports that they are missing.
   JobDefaults defaults(const Workload& w) const override {
-    return {.nodes = std::max(static_cast<std::int64_t>(w.ssh.hosts.size()), std::int64_t{1})};
+    const auto hosts = std::max(static_cast<std::int64_t>(w.ssh.hosts.size()), std::int64_t{1});
+    if (w.kind == Workload::Kind::serve) return {.replicas = CountRange{hosts, hosts}};
+    return {.nodes = hosts};
   }
   Result<Rendered> render_job(const RenderRequest& ask, const ClusterJob& job) const override {
     return render_ssh(ask, job);

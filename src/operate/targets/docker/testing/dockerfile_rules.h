@@ -121,6 +121,13 @@ inline std::vector<std::string> dockerfile_faults(const std::string& text, const
     } else if (each.name == "ENV") {
       if (words.size() != 1 || each.rest.find('=') == std::string::npos || each.rest.find('$') != std::string::npos)
         fault("ENV " + each.rest);
+    } else if (each.name == "EXPOSE") {
+      if (each.rest.empty() || each.rest.find_first_not_of("0123456789") != std::string::npos)
+        fault("EXPOSE " + each.rest);
+    } else if (each.name == "HEALTHCHECK") {
+      const std::size_t command = each.rest.find("CMD ");
+      const Result<Node> list = parse_json(command == std::string::npos ? "" : each.rest.substr(command + 4), "CMD");
+      if (!list.ok() || !list->is_sequence() || list->items().empty()) fault("HEALTHCHECK has no list of words");
     } else if (each.name != "RUN") {
       fault(each.name + " is not written here");
     }

@@ -1,0 +1,96 @@
+#include "operate/render/server_words.h"
+
+#include <cmath>
+
+#include "ground/base/errors.h"
+#include "operate/render/quote.h"
+
+namespace systole {
+namespace {
+
+struct Word {
+  std::string text;
+  bool expands = false;  // in a script
+};
+
+// As `systole serve` is typed (operate/cli/serve.cc).
+std::vector<Word> words_of(const Workload& workload, const ClusterJob& job, const ServerPlace& place) {
+  const ServeSpec& serve = workload.serve;
+  std::vector<Word> words = {{"systole"}, {"serve"}, {serve.from}, {"--name"}, {job.run}, {"--listen"}, {"0.0.0.0"}};
+  const auto option = [&](const char* name, std::string value, bool expands = false) {
+    words.push_back({name});
+    words.push_back({std::move(value), expands});
+  };
+  option("--port", place.port, true);
+  option("--token-file", place.token_file, true);
+  option("--slots", std::to_string(serve.slots));
+  option("--context", std::to_string(serve.context.value_or(workload.model.context())));
+  option("--waiting", std::to_string(serve.waiting));
+  if (serve.prefill_tokens) option("--prefill-tokens", std::to_string(*serve.prefill_tokens));
+  if (serve.parameter == DType::i8) option("--weights", "int8");
+  if (serve.cache != DType::f32) option("--cache-type", name_of(serve.cache));
+  option("--grace", std::to_string(server_grace(job)));
+  if (place.replicas > 1) option("--replicas", std::to_string(place.replicas));
+  if (place.threads > 0) option("--threads", std::to_string(place.threads));
+  if (job.devices_per_pod() > 0) option("--device", job.tpu() ? "tpu" : "gpu");
+  return words;
+}
+
+}  // namespace
+
+std::vector<std::string> server_words(const Workload& workload, const ClusterJob& job, const ServerPlace& place) {
+  std::vector<std::string> words;
+  for (Word& word : words_of(workload, job, place)) words.push_back(std::move(word.text));
+  return words;
+}
+
+std::string server_line(const Workload& workload, const ClusterJob& job, const ServerPlace& place) {
+  std::vector<Word> words = words_of(workload, job, place);
+  words.front() = {"$program", true};
+  std::string line;
+  for (const Word& word : words) {
+    if (!line.empty()) line += ' ';
+    line += word.expands ? '"' + word.text + '"' : shell_word(word.text);
+  }
+  return line;
+}
+
+std::int64_t server_grace(const ClusterJob& job) {
+  return static_cast<std::int64_t>(std::ceil((job.notice - kUntilUnlisted).count()));
+}
+
+Seconds startup_budget(const Workload& workload) {
+  return 2 * workload.serve.cold_start.value_or(ServeSpec::kColdStart);
+}
+
+Result<std::int64_t> servers_of_machine(const ClusterJob& job, std::vector<std::string>& warnings) {
+  const CountRange& replicas = *job.replicas;
+  if (job.devices_per_pod() > 0 && replicas.least > 1)
+    return key_error(ErrorKind::unsupported, "serve.replicas",
+                     "{}: several servers on one machine would take the same device", replicas.least)
+        .hinted(
+            "serve.replicas: 1; a further server is rendered with --run NAME-2 and --out; or render for kubernetes");
+  if (replicas.elastic())
+    warnings.push_back(
+        fmt::format("serve.replicas: {}:{}, and nothing here adds servers when more requests wait: {} it is",
+                    replicas.least, replicas.most, replicas.least));
+  return replicas.least;
+}
+
+std::string asking_with(const std::string& token_file) {
+  return fmt::format("printf 'header = \"Authorization: Bearer %s\"' \"$(cat {})\" | curl --config -", token_file);
+}
+
+Status check_served(const Workload& workload, bool absolute, const char* where) {
+  const std::string& from = workload.serve.from;
+  if (from.empty())
+    return key_error(ErrorKind::invalid, "serve.from", "nothing says where the model is {}", where)
+        .hinted("serve.from: /models/FOLDER");
+  if (from.find('\0') != from.npos) return key_error(ErrorKind::invalid, "serve.from", "a NUL can stand in no path");
+  if (from.starts_with('-') || (absolute && !from.starts_with('/')))
+    return key_error(ErrorKind::invalid, "serve.from", "'{}' is no path {}", comment_text(from), where)
+        .hinted("serve.from: /models/FOLDER");
+  return {};
+}
+
+}  // namespace systole
