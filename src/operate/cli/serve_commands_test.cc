@@ -508,6 +508,15 @@ TEST_F(ServeCommand, the_phases_of_its_start_sum_to_the_time_until_it_is_ready) 
   EXPECT_LE(sum, ready.count() + 0.006) << "the kernel's ticks tell when the process began";
 }
 
+TEST_F(ServeCommand, its_cold_start_is_measured_from_outside) {
+  const Captured said = systole_->shell("python3 " SYSTOLE_SOURCE_DIR
+                                        "/bench/coldstart.py \"$SYSTOLE\" tiny-1 --options '--backend reference' "
+                                        "--prompt word --rounds 1 --within 10");  // a busy machine
+  EXPECT_EQ(said.exit.code, 0) << said.out << said.err;
+  EXPECT_NE(said.out.find("files in memory: systole: first token after "), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("  phases, ms: process "), std::string::npos) << said.out;
+}
+
 TEST_F(ServeCommand, models_tokens_health_and_metrics) {
   Server server(*systole_, {"--name", "mine"});
   EXPECT_EQ(json_of(server.send("GET", "/v1/models")).find("data")->items()[0].find("id")->text(), "mine");
