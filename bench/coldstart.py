@@ -11,8 +11,8 @@ first), and with them dropped: the model's, the program's, and all others that t
 from the disk until then tells whether they were; where it is nothing, this is said. A client on the same machine
 connects every 2 ms until it is answered. Figures are medians; the phases are those of the median start. Ends with 1 if
 phases do not sum to their total, or if the total is off from what the client saw (the first connection) by more than
---within, and by more than 20 ms: the kernel tells the start of a process in hundredths of a second, and the client looks
-in turns with the server. The standard library of Python is all that it needs.
+--within and 20 ms: the kernel tells the start of a process in hundredths of a second, and the client looks in turns with
+the server. The standard library of Python is all that it needs.
 """
 import argparse
 import functools
