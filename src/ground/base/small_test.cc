@@ -20,6 +20,7 @@
 #include "ground/base/nearest.h"
 #include "ground/base/number_from.h"
 #include "ground/base/os_error.h"
+#include "ground/base/start_phases.h"
 
 namespace systole {
 namespace {
@@ -97,6 +98,17 @@ TEST(Clock, the_real_one_goes_on) {
   clock->sleep(Seconds(0.002));
   EXPECT_GE((clock->now() - before).count(), 0.002);
   EXPECT_EQ(clock->timestamp().size(), 24u);
+}
+
+TEST(StartPhases, have_no_gaps_and_sum_to_the_total) {
+  FakeClock clock;
+  clock.advance(Seconds(8.0));
+  StartPhases phases(clock, Seconds(0.5));
+  clock.advance(Seconds(0.25));
+  phases.end("process");
+  clock.advance(Seconds(2.0));
+  phases.end("read");
+  EXPECT_EQ(to_json(phases.node()), R"({"process_s":0.75,"read_s":2,"total_s":2.75})");
 }
 
 TEST(Clock, prints_dates) {

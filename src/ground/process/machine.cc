@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -155,6 +156,23 @@ Bytes peak_resident_memory() {
   const std::optional<std::int64_t> peak = bytes_after("/proc/self/status", "VmHWM");
   CHECK(peak.has_value(), "/proc/self/status does not tell VmHWM");
   return Bytes(*peak);
+}
+
+// The 22nd field of proc(5)'s stat, in ticks of CLOCK_BOOTTIME, which the kernel rounds down: the process was started
+// half a tick later on average.
+Seconds process_age() {
+  constexpr int kFieldsBetween = 19;  // the name, the 2nd, may contain any character, so they are counted from its end
+  const std::string stat = read_file("/proc/self/stat");
+  const std::size_t name_ends = stat.rfind(')');
+  timespec now{};
+  if (name_ends == stat.npos || ::clock_gettime(CLOCK_BOOTTIME, &now) != 0) return Seconds(0.0);
+  std::istringstream fields(stat.substr(name_ends + 1));
+  std::string field;
+  for (int i = 0; i < kFieldsBetween; ++i) fields >> field;
+  std::int64_t ticks = 0;
+  if (!(fields >> ticks)) return Seconds(0.0);
+  const double started = (static_cast<double>(ticks) + 0.5) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return Seconds(std::max(static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) - started, 0.0));
 }
 
 // After the name, in parentheses, which may contain any character: the state, T stopped, t traced (proc(5)).

@@ -32,6 +32,8 @@ Bytes available_memory(const MachineFiles& files = {});
 Bytes page_size();
 Bytes resident_memory();       // of this process, now; allocates nothing
 Bytes peak_resident_memory();  // the maximum so far
+// How long ago this process was started, before exec, to some 5 ms; 0 if the kernel does not tell.
+Seconds process_age();
 
 // Whether a process is stopped by a signal or held by a debugger; false if it does not exist or cannot be inspected.
 bool is_stopped_process(std::int64_t process);

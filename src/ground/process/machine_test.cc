@@ -5,16 +5,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 #include <vector>
 
 #include "ground/process/capture.h"
 
 namespace systole {
 namespace {
+
+const auto kBegan = std::chrono::steady_clock::now();  // a little after the process
 
 class FakeMachine : public testing::Test {
  protected:
@@ -108,6 +112,14 @@ TEST(Machine, sees_its_own_memory_grow) {
   EXPECT_FALSE(host_name().empty());
   EXPECT_FALSE(is_stopped_process(getpid()));
   EXPECT_FALSE(is_stopped_process(-1));
+}
+
+TEST(Machine, knows_how_long_its_process_is_there) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  const std::chrono::duration<double> since = std::chrono::steady_clock::now() - kBegan;
+  const double age = process_age().count();
+  EXPECT_GE(age, since.count() - 0.006);
+  EXPECT_LE(age, since.count() + 30) << "loading a program takes less";
 }
 
 TEST(Machine, sees_a_process_that_is_stopped) {

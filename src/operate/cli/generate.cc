@@ -11,7 +11,9 @@
 #include "execute/data/tokenizer.h"
 #include "execute/serve/generate.h"
 #include "ground/base/counted.h"
+#include "ground/base/start_phases.h"
 #include "ground/base/text_file.h"
+#include "ground/process/machine.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
@@ -55,7 +57,7 @@ struct Answer {
 
 // Generates, and hands each piece of the text to `put`.
 void make_answer(const ServedModel& served, Engine& engine, GenerateOptions wanted, Clock& clock,
-                 const std::vector<std::vector<std::int32_t>>& prompts, Answer& result,
+                 const std::vector<std::vector<std::int32_t>>& prompts, Answer& result, StartPhases& phases,
                  const std::function<void(std::string_view)>& put) {
   const Tokenizer& tokenizer = served.tokenizer;
   const bool encoded = served.encodes();
@@ -68,7 +70,10 @@ void make_answer(const ServedModel& served, Engine& engine, GenerateOptions want
   const Seconds began = clock.now();
   bool blank = encoded && tokenizer.begins_with_space();  // so far: leading spaces of an answer are skipped
   const auto take = [&](std::size_t, std::int32_t token) {
-    if (!result.first) result.first = clock.now() - began;
+    if (!result.first) {
+      result.first = clock.now() - began;
+      phases.end("first_token");
+    }
     std::string_view bytes = tokenizer.bytes_of(token);
     if (blank) bytes.remove_prefix(std::min(bytes.find_first_not_of(' '), bytes.size()));
     blank = blank && bytes.empty();
@@ -82,7 +87,7 @@ void make_answer(const ServedModel& served, Engine& engine, GenerateOptions want
 
 // `written`: the file that has the text now; empty: none.
 void report(const WeightsOption& weights, const ServedModel& served, const Program& program, const Answer& answer,
-            const std::string& written, Context& context) {
+            const std::string& written, const StartPhases& phases, Context& context) {
   const auto count = static_cast<std::int64_t>(answer.made.tokens.size());
   context.out.notice(fmt::format("on {}: loaded in {}{}{}", program.target.name, to_string(answer.load),
                                  answer.first ? ", first token after " + to_string(*answer.first) : "",
@@ -97,6 +102,7 @@ void report(const WeightsOption& weights, const ServedModel& served, const Progr
                               {"seconds_s", answer.generation.count()},
                               {"load_s", answer.load.count()},
                               {"first_token_s", answer.first ? Node(answer.first->count()) : Node()},
+                              {"start", phases.node()},
                               {"device", program.target.name},
                               {"from", served.name},
                               {"step", served.step ? Node(*served.step) : Node()},
@@ -109,12 +115,16 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   check(options.generate.sampling).value();
   if (!options.out.empty()) check_writable(options.out).value();
   const Speculation speculation = speculation_for(options.speculate, options.backend).value();
+  StartPhases phases(context.clock, process_age());
+  phases.end("process");
   Seconds began = context.clock.now();
   const ServedModel served = find_model_argument(options.run, context);
   const std::optional<ServedModel> draft = find_draft_model(speculation, served).value();
+  phases.end("read");
   const WeightsOption weights = options.weights.of(served);
   const Tokenizer& tokenizer = served.tokenizer;
   const Machine machine = machine_for(served, options.backend, context.clock).value();
+  phases.end("device");
   Answer result;
   result.load = context.clock.now() - began;
   Encoder encoder(tokenizer);
@@ -124,22 +134,26 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
         "the model's tokenizer ends a text with {} that {} left out here, so that it goes on",
         tokenizer.after().size() == 1 ? "a token" : "tokens", tokenizer.after().size() == 1 ? "is" : "are"));
   }
+  phases.end("prompt");
   began = context.clock.now();
   // A published model's context is longer than one prompt needs.
   const std::int64_t needed =
       static_cast<std::int64_t>(prompts[0].size()) + std::min(options.generate.max_tokens, served.spec.context());
   const std::unique_ptr<Engine> engine =
       open_engine(served, machine,
-                  {.cache = served.step ? 0 : needed, .parameter = weights.parameter(), .drafts = speculation.drafts})
+                  {.cache = served.step ? 0 : needed, .parameter = weights.parameter(), .drafts = speculation.drafts},
+                  &phases)
           .value();
+  phases.end("weights");
   const std::unique_ptr<ModelDrafts> drafts = open_drafts(draft, machine, *engine, options.weights.parameter()).value();
+  if (draft) phases.end("draft");
   result.load += context.clock.now() - began;
 
   std::optional<WholeFile> out;
   if (!options.out.empty()) out.emplace(options.out, "--out answer.txt");
   GenerateOptions wanted = options.generate;
   wanted.drafts = drafts.get();
-  make_answer(served, *engine, wanted, context.clock, prompts, result, [&](std::string_view text) {
+  make_answer(served, *engine, wanted, context.clock, prompts, result, phases, [&](std::string_view text) {
     if (out)
       out->append(text);
     else
@@ -147,7 +161,7 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   });
   const bool interrupted = result.made.end == SequenceEnd::asked;
   if (out && !interrupted) out->finish();
-  report(weights, served, engine->program(), result, interrupted ? "" : options.out, context);
+  report(weights, served, engine->program(), result, interrupted ? "" : options.out, phases, context);
   return interrupted ? ExitCode::interrupted : ExitCode::done;
 }
 

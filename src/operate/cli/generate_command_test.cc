@@ -40,6 +40,15 @@ TEST_F(GenerateCommandLine, reports_device_load_first_token_and_generation) {
   EXPECT_GT(first, 0);
   EXPECT_LE(first, node.find("seconds_s")->as_double().value());
   EXPECT_TRUE(node.find("out")->is_null());
+  // From the start of the process to the first token, without gaps.
+  const Node& start = *node.find("start");
+  ASSERT_EQ(start.keys(), (std::vector<std::string>{"process_s", "read_s", "device_s", "prompt_s", "compile_s",
+                                                    "weights_s", "first_token_s", "total_s"}));
+  double sum = 0;
+  for (const Node::Entry& phase : start.entries().first(7)) sum += phase.value.as_double().value();
+  EXPECT_EQ(sum, start.find("total_s")->as_double().value());
+  EXPECT_GE(start.find("first_token_s")->as_double().value(), first);
+  EXPECT_GE(sum, first + node.find("load_s")->as_double().value());
 }
 
 TEST_F(GenerateCommandLine, takes_any_number_of_tokens) {

@@ -11,7 +11,9 @@
 #include "execute/serve/balance/balancer.h"
 #include "execute/weights/lora_adapter.h"
 #include "ground/base/counted.h"
+#include "ground/base/start_phases.h"
 #include "ground/base/text_file.h"
+#include "ground/process/machine.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
@@ -238,7 +240,8 @@ struct Serving {
   std::optional<Bytes> drafts;  // memory of the model that makes them
 };
 
-void report_ready(const ServeCommand& options, const Serving& serving, const std::string& url, Context& context) {
+void report_ready(const ServeCommand& options, const Serving& serving, const std::string& url,
+                  const StartPhases& phases, Context& context) {
   const ServedApi& api = serving.api;
   const Bytes cache = serving.memory[Residence::cache];
   const std::string texts =
@@ -257,6 +260,7 @@ void report_ready(const ServeCommand& options, const Serving& serving, const std
                               {"url", url},
                               {"device", serving.device},
                               {"load_s", serving.loaded.count()},
+                              {"start", phases.node()},
                               {"run", serving.model.name},
                               {"step", serving.model.step ? Node(*serving.model.step) : Node()},
                               {"dimensions", api.vectors ? Node(api.vectors->size) : Node()},
@@ -282,19 +286,26 @@ ExitCode serve(const ServeCommand& options, Context& context) {
   if (options.replicas > 1 || !options.canary.empty() || !options.shadow.empty())
     return serve_replicas(options, context);
   const Speculation speculation = speculation_for(options.speculate, options.backend).value();
+  StartPhases phases(context.clock, process_age());
+  phases.end("process");
   const Seconds began = context.clock.now();
   const ServedModel served = model_to_serve(options, context);
   const std::optional<ServedModel> draft = find_draft_model(speculation, served).value();
+  phases.end("read");
   const Machine machine = machine_for(served, options.backend, context.clock, options.threads).value();
+  phases.end("device");
   HttpServerOptions http = server_options(options);
   const std::optional<PoolingSpec> pooling = served_pooling(options, served);
   const std::string name = options.name.empty() ? served.last_name() : options.name;
   const Adapters adapters = adapters_of(options, served, name);
+  if (!adapters.all.empty()) phases.end("adapters");
   EngineOptions wanted = engine_options(options, served, speculation.drafts, pooling.has_value());
   wanted.adapters = served_adapters(adapters.all);
-  std::unique_ptr<Engine> engine = open_engine(served, machine, wanted).value();
+  std::unique_ptr<Engine> engine = open_engine(served, machine, wanted, &phases).value();
   write_adapters(engine->executor(), adapters.all).value();
+  phases.end("weights");
   const std::unique_ptr<ModelDrafts> drafts = open_drafts(draft, machine, *engine, options.weights.parameter()).value();
+  if (draft) phases.end("draft");
   const Seconds loaded = context.clock.now() - began;
   ServedApi api = served_api(served, *engine, name, chat_for(options, served, context), pooling);
   api.adapters = adapters.names;
@@ -317,7 +328,8 @@ ExitCode serve(const ServeCommand& options, Context& context) {
   const SignalWatch watch(options.follow.empty() ? Hangup::stop : Hangup::reload);
   http.routes = api_routes(api, serving, context.clock);
   const std::unique_ptr<HttpServer> server = HttpServer::start(http).value();
-  report_ready(options, made, api_url(server->address(), http), context);
+  phases.end("listen");
+  report_ready(options, made, api_url(server->address(), http), phases, context);
   serve_until_stopped(*server, serving, follower_of(options, served, serving, context), options, watch, context.clock);
   if (const std::optional<Error> failure = serving.failure()) fail(*failure);
   report_end(serving.counts(), context);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 
 #include "operate/cli/testing/serve_command.h"
@@ -486,6 +487,34 @@ TEST_F(ServeCommand, a_registered_model_is_served_under_its_name) {
   EXPECT_NE(out.find("; loaded in "), std::string::npos) << out;
   EXPECT_NE(out.find(" on reference\n"), std::string::npos) << out;
   EXPECT_TRUE(server.stop().ok()) << server.err();
+}
+
+TEST_F(ServeCommand, the_phases_of_its_start_sum_to_the_time_until_it_is_ready) {
+  const auto began = std::chrono::steady_clock::now();
+  Server server(*systole_, {"--json"});
+  const std::chrono::duration<double> ready = std::chrono::steady_clock::now() - began;
+  EXPECT_TRUE(server.stop().ok()) << server.err();
+  const Node node = parse_json(text_of(systole_->folder() / "serve.out"), "serve.out").value();
+  const Node& start = *node.find("start");
+  ASSERT_EQ(start.keys(), (std::vector<std::string>{"process_s", "read_s", "device_s", "compile_s", "weights_s",
+                                                    "listen_s", "total_s"}));
+  double sum = 0;
+  for (const Node::Entry& phase : start.entries().first(6)) {
+    EXPECT_GE(phase.value.as_double().value(), 0) << phase.key;
+    sum += phase.value.as_double().value();
+  }
+  EXPECT_EQ(sum, start.find("total_s")->as_double().value());
+  EXPECT_GE(sum, node.find("load_s")->as_double().value());
+  EXPECT_LE(sum, ready.count() + 0.006) << "the kernel's ticks tell when the process began";
+}
+
+TEST_F(ServeCommand, its_cold_start_is_measured_from_outside) {
+  const Captured said = systole_->shell("python3 " SYSTOLE_SOURCE_DIR
+                                        "/bench/coldstart.py \"$SYSTOLE\" tiny-1 --options '--backend reference' "
+                                        "--prompt word --rounds 1 --within 10");  // a busy machine
+  EXPECT_EQ(said.exit.code, 0) << said.out << said.err;
+  EXPECT_NE(said.out.find("files in memory: systole: first token after "), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("  phases, ms: process "), std::string::npos) << said.out;
 }
 
 TEST_F(ServeCommand, models_tokens_health_and_metrics) {

@@ -15,6 +15,7 @@
 #include "ground/base/errors.h"
 #include "ground/base/hash.h"
 #include "ground/base/shell_quoted.h"
+#include "ground/base/start_phases.h"
 #include "ground/process/machine.h"
 #include "ground/store/sha256.h"
 #include "operate/registry/registry.h"
@@ -292,10 +293,12 @@ Status load_engine(Engine& engine, const ServedModel& model, const LoadSome& loa
   return load_int8(engine, *model.model, model.parameter, load, *host);
 }
 
-Result<std::unique_ptr<Engine>> open_engine(const ServedModel& model, const Machine& machine, EngineOptions options) {
+Result<std::unique_ptr<Engine>> open_engine(const ServedModel& model, const Machine& machine, EngineOptions options,
+                                            StartPhases* phases) {
   if (options.parameter != DType::i8) options.parameter = model.parameter;
   options.cache = std::min(model.spec.context(), options.cache);
   std::unique_ptr<Engine> engine = TRY(Engine::create(*model.model, *machine.device, options));
+  if (phases != nullptr) phases->end("compile");
   TRY(load_engine(*engine, model, model.load));
   return engine;
 }

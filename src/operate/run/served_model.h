@@ -23,6 +23,8 @@
 
 namespace systole {
 
+class StartPhases;
+
 struct ServedModel {
   std::unique_ptr<const Model> model;
   ModelSpec spec;
@@ -83,8 +85,10 @@ Status load_engine(Engine& engine, const ServedModel& model, const LoadSome& loa
 
 // An engine with the parameters loaded. `options.parameter` i8: weights in int8 (execute/serve/int8_loader.h); else it
 // is set here, to the model's, which of a packed folder is i8 in any case. A longer cache than the model's context is
-// cut to it. Errors: those of the engine and of reading the parameters.
-Result<std::unique_ptr<Engine>> open_engine(const ServedModel& model, const Machine& machine, EngineOptions options);
+// cut to it. `phases`: "compile" ends before the parameters are read. Errors: those of the engine and of reading the
+// parameters.
+Result<std::unique_ptr<Engine>> open_engine(const ServedModel& model, const Machine& machine, EngineOptions options,
+                                            StartPhases* phases = nullptr);
 
 // How the model's conversations become prompts, by its own template or by the text `other`. Nothing: it has none.
 // Errors: those of the template.

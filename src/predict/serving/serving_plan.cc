@@ -86,6 +86,11 @@ std::string ServingPlan::words_of_load(double load) const {
   return rate_text(load) + " requests/s";
 }
 
+Seconds ServingPlan::first_token(const ServingRow& row) const {
+  const std::int64_t prompt = trace.empty() ? workload.serve.traffic.prompt.mean : trace.front().prompt;
+  return row.priced.times.prefill_of(std::min(options.cache, prompt));
+}
+
 Result<ServingPlanner> ServingPlanner::create(const Workload& workload, std::vector<ArrivingRequest> trace) {
   CHECK(workload.kind == Workload::Kind::serve, "a workload that trains");
   ServingPlanner planner;

@@ -51,6 +51,8 @@ struct ServingPlan {
   std::string catalog_date, today;
   double asked = 0;                              // requests a second, users, or 1: the trace as it was
   std::string words_of_load(double load) const;  // "2.5 requests/s", "30 users"
+  // Of a usual prompt, alone. REQUIRES: the row's times are known.
+  Seconds first_token(const ServingRow& row) const;
 };
 
 // Builds plans row by row: one model, one Program a target.

@@ -45,6 +45,8 @@ Node row_node(const ServingPlan& plan, const ServingRow& row) {
                                  {"total", m.total().count()},
                                  {"limit", m.limit.count()}});
   const std::optional<Seconds> load = row.load();
+  Node start;  // what is known of it, with the names of `systole serve --json`
+  if (load) start = Node::map({{"weights_s", load->count()}, {"first_token_s", plan.first_token(row).count()}});
   return Node::map({{"name", row.name},
                     {"target", row.offer ? Node(row.offer->target) : Node()},
                     {"accelerator", row.offer ? Node(row.offer->accelerator) : Node()},
@@ -63,6 +65,7 @@ Node row_node(const ServingPlan& plan, const ServingRow& row) {
                     {"at_asked_load", row.asked ? outcome_node(*row.asked) : Node()},
                     {"dollars_per_million_tokens", row.per_million ? Node(row.per_million->count()) : Node()},
                     {"load_seconds", load ? Node(load->count()) : Node()},
+                    {"start", std::move(start)},
                     {"lost", row.lost.empty() ? Node() : Node(row.lost)}});
 }
 

@@ -152,6 +152,18 @@ TEST(ServingPlan, its_document_has_the_same_numbers) {
   const Node* ttft = row.find("at_most_load")->find("ttft_p95_seconds");
   EXPECT_LE(ttft->find("interval_95")->items()[0].as_double().value(), ttft->find("value")->as_double().value());
   EXPECT_TRUE(row.find("load_seconds")->is_null()) << "no rate of a disk is known";
+  EXPECT_TRUE(row.find("start")->is_null());
+}
+
+TEST(ServingPlan, names_the_phases_of_a_start_as_the_server_does) {
+  ServingPlan plan = planned({"l4:1"});
+  plan.rows[0].disk = BytesPerSecond(1e9);
+  const Node document = serving_plan_node(plan);
+  const Node& start = *document.find("serving")->find("rows")->items()[0].find("start");
+  EXPECT_EQ(start.find("weights_s")->as_double().value(),
+            (plan.rows[0].memory.parameters / *plan.rows[0].disk).count());
+  EXPECT_EQ(start.find("first_token_s")->as_double().value(), plan.first_token(plan.rows[0]).count());
+  EXPECT_GT(plan.first_token(plan.rows[0]).count(), 0);
 }
 
 TEST(ServingPlan, a_model_that_serves_nothing_is_refused) {

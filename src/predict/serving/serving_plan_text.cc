@@ -123,12 +123,8 @@ class RowText {
   void add_start() {
     const std::optional<Seconds> load = row_.load();
     if (!load) return;
-    const std::int64_t prompt =
-        std::min(plan_.options.cache,
-                 plan_.trace.empty() ? plan_.workload.serve.traffic.prompt.mean : plan_.trace.front().prompt);
-    const Seconds first = row_.priced.times.prefill_of(prompt);
     line("start", fmt::format("{} to read the parameters at {}, {} to the first token", to_string(*load),
-                              to_string(*row_.disk), to_string(first)));
+                              to_string(*row_.disk), to_string(plan_.first_token(row_))));
   }
 
   const ServingPlan& plan_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <functional>
 #include <memory>
@@ -55,7 +56,7 @@ class Server {
     for (int i = 0; i < 1200 && url_.empty() && !process_->has_ended(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       const std::string out = text_of(runner.folder() / "serve.out");
-      const std::size_t begin = out.find("http"), end = out.find("/v1:");
+      const std::size_t begin = out.find("http"), end = out.find("/v1", std::min(begin, out.size()));
       if (end != out.npos) url_ = out.substr(begin, end - begin);
     }
     EXPECT_FALSE(url_.empty()) << err();
