@@ -1,4 +1,4 @@
-// `systole eval SUITE --model MODEL`: how good models are at the tasks of a suite, beside each other.
+// `systole eval SUITE... --model MODEL`: how good models are at the tasks of suites, beside each other.
 
 #include <algorithm>
 #include <cmath>
@@ -18,8 +18,8 @@ namespace systole::cli {
 namespace {
 
 struct EvalCommand {
-  std::string suite, out, samples, backend = "cpu";
-  std::vector<std::string> models, require;
+  std::string out, samples, backend = "cpu";
+  std::vector<std::string> suites, models, require;
   std::int64_t limit = 0, context = 0, slots = 8;
 };
 
@@ -137,7 +137,7 @@ void check_beforehand(const EvalCommand& options) {
 }
 
 ExitCode eval(const EvalCommand& options, Context& context) {
-  const EvalSuite suite = read_suite(options.suite, options.limit).value();
+  const EvalSuite suite = read_suites(options.suites, options.limit).value();
   std::vector<EvalRequirement> required;
   for (const std::string& text : options.require)
     required.push_back(requirement_of(parse_requirement(text).value(), suite).value());
@@ -170,7 +170,10 @@ ExitCode eval(const EvalCommand& options, Context& context) {
 void add_eval(Subcommand app, Context& context) {
   auto options = std::make_shared<EvalCommand>();
   Subcommand command = add_command(app, "eval", "how good models are at the tasks of a suite", options, context, eval);
-  command.add_option("suite", options->suite, "the suite: a YAML file with tasks").required();
+  command
+      .add_option("suite", options->suites,
+                  "the suite: a YAML file with tasks; of several suites, a task is called SUITE/TASK")
+      .required();
   command
       .add_option(
           "--model", options->models,

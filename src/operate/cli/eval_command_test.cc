@@ -117,6 +117,29 @@ TEST_F(EvalCommand, a_model_beside_itself_differs_by_nothing) {
   EXPECT_NE(table.out.find("+0.0000"), std::string::npos) << table.out;
 }
 
+TEST_F(EvalCommand, several_suites_and_models_are_a_matrix) {
+  const std::string head = "suite: 1\ntasks:\n  - { name: next, kind: multiple_choice, data: next.jsonl, context: ";
+  const std::string tail = ", choices: [a, b], target: a, delimiter: \"\" }\n";
+  systole_.write("terse.yaml", head + "\"{c}\"" + tail);
+  systole_.write("polite.yaml", head + "\"Please: {c}\"" + tail);
+  systole_.write("next.jsonl", "{\"c\": \"x\"}\n{\"c\": \"All human\"}\n{\"c\": \"born\"}\n");
+  const Captured said =
+      systole_.run({"eval", "terse.yaml", "polite.yaml", "--model", "model", "--model", "model", "--backend",
+                    "reference", "--require", "polite/next.acc>=0", "--samples", "samples.jsonl", "--json"});
+  ASSERT_EQ(said.exit.code, 0) << said.err;
+  const Node document = parse_json(said.out, "out").value();
+  ASSERT_EQ(document.find("tasks")->items().size(), 2U);
+  EXPECT_EQ(document.find("tasks")->items()[0].text_at("task"), "terse/next");
+  EXPECT_EQ(document.find("tasks")->items()[1].text_at("task"), "polite/next");
+  for (const Node& task : document.find("tasks")->items()) {
+    const Node& metric = task.find("metrics")->items()[0];
+    ASSERT_EQ(metric.find("values")->items().size(), 2U);
+    ASSERT_EQ(metric.find("differences")->items().size(), 1U);
+    EXPECT_EQ(number_at(metric.find("differences")->items()[0], "standard_error"), 0) << "paired: the same model";
+  }
+  EXPECT_EQ(samples_in("samples.jsonl").size(), 12U) << "2 suites, 2 models, 3 items";
+}
+
 TEST_F(EvalCommand, requirements_gate_with_a_code_of_their_own) {
   const Captured kept = eval({"--require", "next.acc>=1", "--require", "taken.exact_match<0.5"});
   EXPECT_EQ(kept.exit.code, 0) << kept.err;

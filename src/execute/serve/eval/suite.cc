@@ -267,6 +267,11 @@ Status read_answer_keys(const Node& node, EvalTask& task) {
   return {};
 }
 
+bool can_be_required(const EvalTask& task) {
+  return std::ranges::all_of(metrics_of(task.kind),
+                             [&](const std::string& metric) { return is_metric_name(task.name + "." + metric); });
+}
+
 Result<EvalTask> read_task(const Node& node, const std::string& folder, std::size_t limit) {
   if (!node.is_map()) return node.wrong("a map");
   const EvalKind kind = TRY(kind_of(node));
@@ -275,8 +280,7 @@ Result<EvalTask> read_task(const Node& node, const std::string& folder, std::siz
   EvalTask task;
   task.name = TRY(name->as_string());
   task.kind = kind;
-  const auto required = [&](const std::string& metric) { return is_metric_name(task.name + "." + metric); };
-  if (task.name.empty() || !std::ranges::all_of(metrics_of(kind), required))
+  if (task.name.empty() || !can_be_required(task))
     return name->wrong("a name that --require can have: printable ASCII without spaces, <, > and =");
   if (kind == EvalKind::bits_per_byte) {
     task.items = TRY(texts_of(node, folder, limit));
@@ -346,6 +350,41 @@ Result<EvalSuite> read_suite(const std::string& path, std::int64_t limit) {
   }
   if (!errors.empty()) return together(std::move(errors));
   return suite;
+}
+
+Result<EvalSuite> read_suites(const std::vector<std::string>& paths, std::int64_t limit) {
+  if (paths.size() == 1) return read_suite(paths[0], limit);
+  EvalSuite all;
+  std::vector<Error> errors;
+  std::vector<std::string> names;
+  for (const std::string& path : paths) {
+    const std::string name = std::filesystem::path(path).stem().string();
+    if (std::ranges::find(names, name) != names.end()) {
+      errors.push_back(error(ErrorKind::invalid, "two suites are called '{}'", name)
+                           .at({path})
+                           .hinted("give the files different names: tasks are called SUITE/TASK"));
+      continue;
+    }
+    names.push_back(name);
+    Result<EvalSuite> one = read_suite(path, limit);
+    if (!one.ok()) {
+      errors.push_back(std::move(one).error());
+      continue;
+    }
+    all.path += (all.path.empty() ? "" : ", ") + path;
+    for (EvalTask& task : one->tasks) {
+      task.name.insert(0, name + "/");
+      if (!can_be_required(task)) {
+        errors.push_back(error(ErrorKind::invalid, "--require cannot name the task '{}'", task.name)
+                             .at({path})
+                             .hinted("give the file a short name of printable ASCII without spaces, <, > and ="));
+        break;
+      }
+      all.tasks.push_back(std::move(task));
+    }
+  }
+  if (!errors.empty()) return together(std::move(errors));
+  return all;
 }
 
 }  // namespace systole

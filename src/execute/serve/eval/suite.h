@@ -52,7 +52,7 @@ struct EvalTask {
 };
 
 struct EvalSuite {
-  std::string path;
+  std::string path;             // "a.yaml, b.yaml" of several
   std::vector<EvalTask> tasks;  // at least one; no two of one name
   bool scores() const;          // a task asks how likely texts are
   bool generates() const;       // a task asks for answers
@@ -61,5 +61,10 @@ struct EvalSuite {
 // `limit`: so many items of each task, the first; 0: all. Errors, each at its place, one of each task: those of reading
 // files; invalid: keys, templates, examples.
 Result<EvalSuite> read_suite(const std::string& path, std::int64_t limit = 0);
+
+// Several suites as one, so that a model is loaded once for all: then a task is called SUITE/TASK, where SUITE is the
+// file's name without its extension. Of one suite: as read_suite. Errors: those of all suites; invalid also: two suites of
+// one name. REQUIRES: at least one path.
+Result<EvalSuite> read_suites(const std::vector<std::string>& paths, std::int64_t limit = 0);
 
 }  // namespace systole

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "ground/base/testing/files.h"
 #include "ground/base/text_file.h"
 
@@ -86,6 +88,32 @@ TEST_F(EvalSuiteTest, a_requirement_can_name_every_task) {
     EXPECT_NE(called(name).error().message.find("--require"), std::string::npos);
   }
   EXPECT_FALSE(read("  - { name: \"\", kind: bits_per_byte, data: [{ t: x }], text: \"{t}\" }\n").ok());
+}
+
+TEST_F(EvalSuiteTest, several_suites_are_one_whose_tasks_have_their_names) {
+  const std::string task = "suite: 1\ntasks:\n  - { name: t, kind: bits_per_byte, data: data.jsonl, text: \"{t}\" }\n";
+  write("terse.yaml", task);
+  std::filesystem::create_directory(folder_.path() + "/more");
+  write("more/polite.v2.yaml", task);
+  write("more/terse.yml", task);
+  write("a b.yaml", task);
+  write("data.jsonl", "{\"t\": \"here\"}\n");
+  write("more/data.jsonl", "{\"t\": \"there\"}\n{\"t\": \"again\"}\n");
+  const auto at = [&](const std::string& name) { return folder_.path() + "/" + name; };
+  const EvalSuite both = read_suites({at("terse.yaml"), at("more/polite.v2.yaml")}, 1).value();
+  ASSERT_EQ(both.tasks.size(), 2U);
+  EXPECT_EQ(both.tasks[0].name, "terse/t");
+  EXPECT_EQ(both.tasks[1].name, "polite.v2/t");
+  ASSERT_EQ(both.tasks[1].items.size(), 1U) << "the limit";
+  EXPECT_EQ(both.tasks[1].items[0].target, "there") << "its own folder's";
+  EXPECT_EQ(read_suites({at("terse.yaml")})->tasks[0].name, "t");
+  const Result<EvalSuite> wrong =
+      read_suites({at("terse.yaml"), at("more/terse.yml"), at("a b.yaml"), at("gone.yaml")});
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.error().message, "two suites are called 'terse'");
+  EXPECT_EQ(wrong.error().where.file, at("more/terse.yml"));
+  ASSERT_EQ(wrong.error().others.size(), 2U);
+  EXPECT_EQ(wrong.error().others[0].message, "--require cannot name the task 'a b/t'");
 }
 
 TEST_F(EvalSuiteTest, all_wrong_tasks_are_told_at_once_at_their_places) {
