@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <sstream>
 
 #include "ground/base/document.h"
@@ -138,6 +139,48 @@ TEST_F(EvalCommand, several_suites_and_models_are_a_matrix) {
     EXPECT_EQ(number_at(metric.find("differences")->items()[0], "standard_error"), 0) << "paired: the same model";
   }
   EXPECT_EQ(samples_in("samples.jsonl").size(), 12U) << "2 suites, 2 models, 3 items";
+}
+
+TEST_F(EvalCommand, an_archive_keeps_results_and_tells_what_was_changed) {
+  systole_.write("prose.yaml", "suite: 1\ntasks:\n  - { name: prose, kind: bits_per_byte, file: prose.txt }\n");
+  const auto verify = [&] { return systole_.run({"eval", "--verify", "nightly", "--json"}); };
+  EXPECT_EQ(verify().exit.code, 2) << "there is no such folder";
+  for (int night = 1; night <= 3; ++night) {
+    const Captured said = eval({"--archive", "nightly", "--keep", "2", "--json"}, "prose.yaml");
+    ASSERT_EQ(said.exit.code, 0) << said.err;
+    const Node archived = *parse_json(said.out, "out").value().find("archived");
+    EXPECT_EQ(archived.text_at("entry"), std::to_string(night));
+    EXPECT_EQ(archived.text_at("removed"), night == 3 ? "1" : "0");
+    EXPECT_NE(said.err.find(archived.text_at("sha256")), std::string::npos) << said.err;
+  }
+  const std::vector<Node> lines = samples_in("nightly/00000003.jsonl");
+  ASSERT_EQ(lines.size(), 2U);
+  const Node& held = *lines[0].find("results");
+  EXPECT_EQ(held.text_at("suite_sha256").size(), 64U);
+  EXPECT_EQ(held.find("files")->items().size(), 2U) << "the suite and its text";
+  EXPECT_EQ(held.find("models")->items()[0].text_at("sha256").size(), 64U);
+  EXPECT_EQ(lines[0].text_at("time").size(), 24U);
+  EXPECT_EQ(lines[1].text_at("task"), "prose");
+  EXPECT_EQ(lines[1].text_at("words"), "181");
+  const Captured holds = verify();
+  EXPECT_EQ(holds.exit.code, 0) << holds.out << holds.err;
+  EXPECT_EQ(parse_json(holds.out, "out")->text_at("entries"), "2");
+  std::string second = text_of(systole_.folder() / "nightly/00000002.jsonl");
+  second.replace(second.find("\"words\":181"), 11, "\"words\":182");
+  systole_.write("nightly/00000002.jsonl", second);
+  const Captured broken = systole_.run({"eval", "--verify", "nightly"});
+  EXPECT_EQ(broken.exit.code, 1) << broken.err;
+  EXPECT_EQ(broken.out.find("entry 2 does not fit: its SHA-256 is "), 0U) << broken.out;
+  const Captured kept = eval({"--archive", "nightly", "--keep", "1"}, "prose.yaml");
+  EXPECT_EQ(kept.exit.code, 1) << "retention does not hide it";
+  EXPECT_NE(kept.err.find("the results are archived, but"), std::string::npos) << kept.err;
+  EXPECT_TRUE(std::filesystem::exists(systole_.folder() / "nightly/00000002.jsonl"));
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"eval", "--verify", "nightly", "prose.yaml"},
+        std::vector<std::string>{"eval", "prose.yaml"}, std::vector<std::string>{"eval"},
+        std::vector<std::string>{"eval", "prose.yaml", "--model", "model", "--keep", "1"}}) {
+    EXPECT_EQ(systole_.run(wrong).exit.code, 2);
+  }
 }
 
 TEST_F(EvalCommand, requirements_gate_with_a_code_of_their_own) {

@@ -10,6 +10,7 @@
 #include "ground/base/nearest.h"
 #include "ground/base/requirement.h"
 #include "ground/base/text_file.h"
+#include "ground/store/sha256.h"
 
 namespace systole {
 namespace {
@@ -73,9 +74,20 @@ Result<FieldTemplate> template_of(const Node& node) {
 
 Result<FieldTemplate> template_at(const Node& map, std::string_view key) { return template_of(*TRY(map.get(key))); }
 
-std::string path_beside(const std::string& folder, const std::string& path) {
-  return (std::filesystem::path(folder) / path).lexically_normal().string();
-}
+// The files of a suite, and which of them were read.
+struct SuiteFiles {
+  std::string folder;
+  std::vector<EvalFile> read = {};
+
+  std::string beside(const std::string& path) const {
+    return (std::filesystem::path(folder) / path).lexically_normal().string();
+  }
+  Result<std::string> text_of(const std::string& path) {
+    std::string text = TRY(read_text_file(path));
+    if (std::ranges::find(read, path, &EvalFile::path) == read.end()) read.push_back({path, sha256_of(text)});
+    return text;
+  }
+};
 
 struct EvalExample {
   Node fields;  // a map
@@ -87,8 +99,8 @@ Result<std::string> filled(const FieldTemplate& made, const EvalExample& example
 }
 
 // A file with a JSON object a line; empty lines are skipped.
-Result<std::vector<EvalExample>> read_examples(const std::string& path) {
-  const std::string text = TRY(read_text_file(path));
+Result<std::vector<EvalExample>> read_examples(const std::string& path, SuiteFiles& files) {
+  const std::string text = TRY(files.text_of(path));
   std::vector<EvalExample> examples;
   for (const TextLine& line : lines_of(text)) {
     if (line.is_blank()) continue;
@@ -104,12 +116,12 @@ Result<std::vector<EvalExample>> read_examples(const std::string& path) {
 }
 
 // A list of examples, or the file that has them.
-Result<std::vector<EvalExample>> examples_at(const Node& map, const std::string& folder) {
+Result<std::vector<EvalExample>> examples_at(const Node& map, SuiteFiles& files) {
   const Node* const data = TRY(map.get("data"));
   std::vector<EvalExample> examples;
   if (!data->is_sequence()) {
-    const std::string path = path_beside(folder, TRY(data->as_string()));
-    examples = TRY(at_place(data->where(), read_examples(path)));
+    const std::string path = files.beside(TRY(data->as_string()));
+    examples = TRY(at_place(data->where(), read_examples(path, files)));
   }
   for (const Node& item : data->items()) {
     if (!item.is_map()) return item.wrong("a map");
@@ -194,13 +206,13 @@ Result<std::vector<EvalItem>> items_of(std::span<const EvalExample> examples, co
 }
 
 // The few-shot examples as text.
-Result<std::string> shots_of(const Node& task, const ItemTemplates& templates, const std::string& folder) {
+Result<std::string> shots_of(const Node& task, const ItemTemplates& templates, SuiteFiles& files) {
   const Node* const shots = task.find("few_shot");
   if (shots == nullptr) return std::string();
   TRY(only_known(*shots, {"data", "count"}));
   const Node* const asked = TRY(shots->get("count"));
   const auto count = static_cast<std::size_t>(TRY(asked->as_int(0, 1000)));
-  const std::vector<EvalExample> examples = TRY(examples_at(*shots, folder));
+  const std::vector<EvalExample> examples = TRY(examples_at(*shots, files));
   if (examples.size() < count) {
     return error(ErrorKind::invalid, "few_shot.count is {}, and there are {}", count,
                  counted(examples.size(), "example"))
@@ -227,7 +239,7 @@ Result<ItemTemplates> templates_of(const Node& task, EvalKind kind) {
   return made;
 }
 
-Result<std::vector<EvalItem>> texts_of(const Node& task, const std::string& folder, std::size_t limit) {
+Result<std::vector<EvalItem>> texts_of(const Node& task, SuiteFiles& files, std::size_t limit) {
   std::vector<EvalItem> items;
   const Node* const file = task.find("file");
   if ((file == nullptr) == (task.find("data") == nullptr)) {
@@ -236,13 +248,13 @@ Result<std::vector<EvalItem>> texts_of(const Node& task, const std::string& fold
         .hinted("file: prose.txt, or data: pages.jsonl with text: \"{page}\"");
   }
   if (file != nullptr) {
-    const std::string path = path_beside(folder, TRY(file->as_string()));
-    items.emplace_back().target = TRY(at_place(file->where(), read_text_file(path)));
+    const std::string path = files.beside(TRY(file->as_string()));
+    items.emplace_back().target = TRY(at_place(file->where(), files.text_of(path)));
     if (items[0].target.empty()) return error(ErrorKind::invalid, "'{}' is empty", path).at(file->where());
     return items;
   }
   const FieldTemplate text = TRY(template_at(task, "text"));
-  for (const EvalExample& example : TRY(examples_at(task, folder))) {
+  for (const EvalExample& example : TRY(examples_at(task, files))) {
     if (items.size() == limit) break;
     items.emplace_back().target = TRY(filled(text, example));
     if (items.back().target.empty())
@@ -272,7 +284,7 @@ bool can_be_required(const EvalTask& task) {
                              [&](const std::string& metric) { return is_metric_name(task.name + "." + metric); });
 }
 
-Result<EvalTask> read_task(const Node& node, const std::string& folder, std::size_t limit) {
+Result<EvalTask> read_task(const Node& node, SuiteFiles& files, std::size_t limit) {
   if (!node.is_map()) return node.wrong("a map");
   const EvalKind kind = TRY(kind_of(node));
   TRY(only_known(node, keys_of(kind)));
@@ -283,15 +295,15 @@ Result<EvalTask> read_task(const Node& node, const std::string& folder, std::siz
   if (task.name.empty() || !can_be_required(task))
     return name->wrong("a name that --require can have: printable ASCII without spaces, <, > and =");
   if (kind == EvalKind::bits_per_byte) {
-    task.items = TRY(texts_of(node, folder, limit));
+    task.items = TRY(texts_of(node, files, limit));
     return task;
   }
   const ItemTemplates templates = TRY(templates_of(node, kind));
   task.delimiter = templates.delimiter;
   if (kind != EvalKind::multiple_choice) TRY(read_answer_keys(node, task));
-  const std::vector<EvalExample> examples = TRY(examples_at(node, folder));
+  const std::vector<EvalExample> examples = TRY(examples_at(node, files));
   task.items = TRY(items_of(std::span(examples).first(std::min(limit, examples.size())), templates,
-                            TRY(shots_of(node, templates, folder))));
+                            TRY(shots_of(node, templates, files))));
   return task;
 }
 
@@ -324,8 +336,16 @@ bool EvalSuite::generates() const {
       tasks, [](const EvalTask& task) { return task.kind == EvalKind::exact_match || task.kind == EvalKind::regex; });
 }
 
+std::string EvalSuite::sha256() const {
+  std::string hashes;
+  for (const EvalFile& file : files) hashes += file.sha256 + "\n";
+  return sha256_of(hashes);
+}
+
 Result<EvalSuite> read_suite(const std::string& path, std::int64_t limit) {
-  const Node root = TRY(parse_yaml(TRY(read_text_file(path)), path));
+  SuiteFiles files{std::filesystem::path(path).parent_path().string()};
+  const std::string yaml = TRY(files.text_of(path));
+  const Node root = TRY(parse_yaml(yaml, path));
   TRY(only_known(root, {"suite", "tasks"}));
   const Node* const version = TRY(root.get("suite"));
   if (const Result<std::int64_t> number = version->as_int(1, kVersion); !number.ok()) {
@@ -335,11 +355,10 @@ Result<EvalSuite> read_suite(const std::string& path, std::int64_t limit) {
   }
   const Node* const tasks = TRY(root.get("tasks"));
   if (!tasks->is_sequence() || tasks->items().empty()) return tasks->wrong("a list of tasks");
-  const std::string folder = std::filesystem::path(path).parent_path().string();
   EvalSuite suite{path, {}};
   std::vector<Error> errors;
   for (const Node& node : tasks->items()) {
-    Result<EvalTask> task = read_task(node, folder, limit > 0 ? static_cast<std::size_t>(limit) : SIZE_MAX);
+    Result<EvalTask> task = read_task(node, files, limit > 0 ? static_cast<std::size_t>(limit) : SIZE_MAX);
     if (!task.ok()) {
       errors.push_back(std::move(task).error());
       continue;
@@ -349,6 +368,7 @@ Result<EvalSuite> read_suite(const std::string& path, std::int64_t limit) {
     suite.tasks.push_back(std::move(task).value());
   }
   if (!errors.empty()) return together(std::move(errors));
+  suite.files = std::move(files.read);
   return suite;
 }
 
@@ -372,6 +392,7 @@ Result<EvalSuite> read_suites(const std::vector<std::string>& paths, std::int64_
       continue;
     }
     all.path += (all.path.empty() ? "" : ", ") + path;
+    all.files.insert(all.files.end(), one->files.begin(), one->files.end());
     for (EvalTask& task : one->tasks) {
       task.name.insert(0, name + "/");
       if (!can_be_required(task)) {

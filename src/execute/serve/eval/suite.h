@@ -51,11 +51,18 @@ struct EvalTask {
   std::optional<TextPattern> pattern = {};  // regex
 };
 
+struct EvalFile {
+  std::string path, sha256;
+};
+
 struct EvalSuite {
-  std::string path;             // "a.yaml, b.yaml" of several
-  std::vector<EvalTask> tasks;  // at least one; no two of one name
-  bool scores() const;          // a task asks how likely texts are
-  bool generates() const;       // a task asks for answers
+  std::string path;                  // "a.yaml, b.yaml" of several
+  std::vector<EvalTask> tasks;       // at least one; no two of one name
+  std::vector<EvalFile> files = {};  // all that were read for it, itself first
+  bool scores() const;               // a task asks how likely texts are
+  bool generates() const;            // a task asks for answers
+  // Of all that it asks: the SHA-256 of the hashes of its files, each with a line feed. Paths do not count.
+  std::string sha256() const;
 };
 
 // `limit`: so many items of each task, the first; 0: all. Errors, each at its place, one of each task: those of reading

@@ -6,6 +6,7 @@
 
 #include "ground/base/testing/files.h"
 #include "ground/base/text_file.h"
+#include "ground/store/sha256.h"
 
 namespace systole {
 namespace {
@@ -114,6 +115,25 @@ TEST_F(EvalSuiteTest, several_suites_are_one_whose_tasks_have_their_names) {
   EXPECT_EQ(wrong.error().where.file, at("more/terse.yml"));
   ASSERT_EQ(wrong.error().others.size(), 2U);
   EXPECT_EQ(wrong.error().others[0].message, "--require cannot name the task 'a b/t'");
+}
+
+TEST_F(EvalSuiteTest, has_the_hashes_of_all_that_it_read) {
+  write("prose.txt", "Once.");
+  write("data.jsonl", "{\"t\": \"x\"}\n");
+  const std::string tasks =
+      "  - { name: a, kind: bits_per_byte, file: prose.txt }\n"
+      "  - { name: b, kind: bits_per_byte, data: data.jsonl, text: \"{t}\" }\n"
+      "  - { name: c, kind: exact_match, data: data.jsonl, context: x, target: y, few_shot: { data: data.jsonl, count: "
+      "1 "
+      "} }\n";
+  const EvalSuite suite = read(tasks).value();
+  ASSERT_EQ(suite.files.size(), 3U) << "each once";
+  EXPECT_EQ(suite.files[0].path, folder_.path() + "/suite.yaml");
+  EXPECT_EQ(suite.files[1].sha256, sha256_of("Once."));
+  EXPECT_EQ(suite.sha256(),
+            sha256_of(suite.files[0].sha256 + "\n" + sha256_of("Once.") + "\n" + suite.files[2].sha256 + "\n"));
+  write("data.jsonl", "{\"t\": \"y\"}\n");
+  EXPECT_NE(read(tasks)->sha256(), suite.sha256());
 }
 
 TEST_F(EvalSuiteTest, all_wrong_tasks_are_told_at_once_at_their_places) {
