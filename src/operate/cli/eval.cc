@@ -79,7 +79,8 @@ std::optional<EvaluatedModel> evaluated(const EvalSuite& suite, const std::strin
                         served.before,
                         served.ends,
                         served.never_drawn(engine->vocabulary()),
-                        [&](std::string_view text) { return served.tokens_of(encoder, text); }};
+                        [&](std::string_view text) { return served.tokens_of(encoder, text); },
+                        &context.clock};
   for (const EvalTask& task : suite.tasks) check_room(task, *engine).value();
   EvaluatedModel made{asked, served.step, {}};
   if (archived != nullptr) made.sha256 = served.hash().value();

@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
+#include <mutex>
 #include <sstream>
 
 #include "ground/base/document.h"
 #include "ground/base/testing/files.h"
 #include "ground/base/testing/places.h"
+#include "ground/net/testing/http_stub.h"
 #include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
@@ -201,6 +204,40 @@ TEST_F(EvalCommand, requirements_gate_with_a_code_of_their_own) {
     EXPECT_NE(wrong.err.find(said), std::string::npos) << wrong.err;
   }
   EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "never.json"));
+}
+
+TEST_F(EvalCommand, a_judge_at_another_endpoint_scores_answers) {
+  std::atomic<int> asked = 0;
+  std::mutex mutex;
+  std::string seen;
+  StubServer server([&](const StubRequest& request, StubAnswer& answer) {
+    if (asked++ == 0) return answer.whole(503, "busy", {{"Retry-After", "0"}});
+    if (request.header("authorization") != "Bearer sesame") return answer.whole(401, "who? sesame?");
+    const std::lock_guard lock(mutex);
+    seen = request.path + " " + request.body;
+    answer.whole(200, "{\"choices\": [{\"message\": {\"content\": \"I say 7 of 10.\"}}]}");
+  });
+  const auto suite = [&](const std::string& key) {
+    return "suite: 1\ntasks:\n  - name: polite\n    kind: judge\n    data: prompts.jsonl\n    context: \"{prompt}\"\n" +
+           fmt::format(
+               "    tokens: 1\n    judge: {{ url: \"{}/v1\", model: large, key: \"{}\", scores: [1, 10], pattern: "
+               "'say (\\d+)', prompt: \"How good is <{{response}}>?\" }}\n",
+               server.url(), key);
+  };
+  systole_.write_secret("key", "sesame\n");
+  systole_.write_secret("other", "open\n");
+  systole_.write("judged.yaml", suite("file:key"));
+  const Captured said =
+      eval({"--json", "--require", "polite.score>=7", "--require", "polite.refused<0.1"}, "judged.yaml");
+  ASSERT_EQ(said.exit.code, 0) << said.err;
+  EXPECT_EQ(number_at(*parse_json(said.out, "out").value().find("metrics"), "polite.score"), 7);
+  EXPECT_EQ(asked, 2) << "the first was too busy";
+  EXPECT_NE(seen.find("/v1/chat/completions {"), std::string::npos) << seen;
+  EXPECT_NE(seen.find("How good is <j>?"), std::string::npos) << seen;
+  systole_.write("wrong.yaml", suite("file:other"));
+  const Captured wrong = eval({}, "wrong.yaml");
+  EXPECT_EQ(wrong.exit.code, 2) << wrong.err;
+  EXPECT_NE(wrong.err.find("does not answer: status 401"), std::string::npos) << wrong.err;
 }
 
 TEST_F(EvalCommand, a_context_that_is_too_long_loses_its_beginning_and_that_is_said) {

@@ -176,11 +176,38 @@ Result<TaskScores> answer(const EvalTask& task, const EvalModel& model, const On
   return made;
 }
 
+Result<TaskScores> judge_answers(const EvalTask& task, const EvalModel& model, const OnItems& told) {
+  CHECK(task.judge && model.clock != nullptr, "task '{}' has no judge, or no clock", task.name);
+  TaskScores made;
+  Judge judge = TRY(Judge::open(*task.judge, *model.clock));
+  const std::vector<std::vector<std::int32_t>> prompts = TRY(prompts_of(task, model, made.cut_contexts));
+  const std::vector<std::string> answers = TRY(answers_of(task, model, prompts, told));
+  std::vector<double> scores, refused;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (!told(i)) return interrupted();
+    const EvalItem& item = task.items[i];
+    Node fields = item.fields;
+    fields.set("response", replace_invalid_utf8(answers[i]));
+    Result<Judgement> said = judge.score(fields, [&] { return !told(i); });
+    if (!said.ok() && said.error().kind == ErrorKind::interrupted) return interrupted();
+    if (!said.ok()) return of_item(std::move(said).error(), task, i);
+    if (!said->score) made.unjudged.push_back(of_item(error(ErrorKind::invalid, "{}", said->why), i));
+    scores.push_back(said->score.value_or(task.judge->lowest));
+    refused.push_back(said->score ? 0 : 1);
+    made.samples.push_back(Node::map({{"context", item.context},
+                                      {"answer", answers[i]},
+                                      {"judge", said->text},
+                                      {"score", said->score ? Node(*said->score) : Node()},
+                                      {"refused", refused.back()}}));
+  }
+  made.metrics = {mean_metric("score", scores), mean_metric("refused", refused)};
+  return made;
+}
+
 }  // namespace
 
 Status check_room(const EvalTask& task, const Engine& engine) {
-  const bool answers = task.kind == EvalKind::exact_match || task.kind == EvalKind::regex;
-  if (!answers || room_for_prompt(task, engine) >= 1) return {};
+  if (!asks_for_answers(task.kind) || room_for_prompt(task, engine) >= 1) return {};
   return error(ErrorKind::invalid, "task '{}': answers of {} tokens leave no room for a prompt in a context of {}",
                task.name, task.tokens, engine.cache())
       .hinted("give the task fewer `tokens`, or more --context");
@@ -192,6 +219,7 @@ Result<TaskScores> evaluate(const EvalTask& task, const EvalModel& model, const 
     case EvalKind::bits_per_byte: return measure_texts(task, model, told);
     case EvalKind::exact_match:
     case EvalKind::regex: return answer(task, model, told);
+    case EvalKind::judge: return judge_answers(task, model, told);
   }
   return interrupted();
 }

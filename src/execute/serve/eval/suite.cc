@@ -1,13 +1,16 @@
 #include "execute/serve/eval/suite.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
+#include "execute/serve/eval/text_counts.h"
 #include "execute/serve/field_template.h"
 #include "execute/serve/json_lines.h"
 #include "ground/base/counted.h"
 #include "ground/base/errors.h"
 #include "ground/base/nearest.h"
+#include "ground/base/quantity.h"
 #include "ground/base/requirement.h"
 #include "ground/base/text_file.h"
 #include "ground/store/sha256.h"
@@ -17,10 +20,11 @@ namespace {
 
 constexpr std::int64_t kVersion = 1;
 constexpr EvalKind kKinds[] = {EvalKind::multiple_choice, EvalKind::exact_match, EvalKind::regex,
-                               EvalKind::bits_per_byte};
+                               EvalKind::bits_per_byte, EvalKind::judge};
 
 std::vector<std::string> keys_of(EvalKind kind) {
   if (kind == EvalKind::bits_per_byte) return {"name", "kind", "data", "text", "file"};
+  if (kind == EvalKind::judge) return {"name", "kind", "data", "context", "stop", "tokens", "judge"};
   std::vector<std::string> keys{"name", "kind", "data", "context", "target", "few_shot", "delimiter", "separator"};
   if (kind == EvalKind::multiple_choice) {
     keys.push_back("choices");
@@ -134,13 +138,17 @@ Result<std::vector<EvalExample>> examples_at(const Node& map, SuiteFiles& files)
 // What makes items out of a task's examples.
 struct ItemTemplates {
   EvalKind kind = EvalKind::multiple_choice;
-  FieldTemplate context, target;
+  FieldTemplate context, target, prompt;  // prompt: of a judge
   std::vector<FieldTemplate> choices;
   std::string delimiter, separator;
 
   Result<EvalItem> item(const EvalExample& example) const {
     EvalItem item;
     item.context = TRY(filled(context, example));
+    if (kind == EvalKind::judge) {
+      item.fields = TRY(fields_of(example));
+      return item;
+    }
     if (kind != EvalKind::multiple_choice) {
       item.target = TRY(filled(target, example));
       return item;
@@ -155,6 +163,18 @@ struct ItemTemplates {
   }
 
  private:
+  Result<Node> fields_of(const EvalExample& example) const {
+    if (example.fields.find("response") != nullptr) {
+      return error(ErrorKind::invalid, "the example has a field 'response', which is what the model answers")
+          .at(Where(example.where))
+          .hinted("give the field another name");
+    }
+    Node trial = example.fields;
+    trial.set("response", "");
+    TRY(at_place(example.where, prompt.fill(trial)));
+    return example.fields;
+  }
+
   Result<std::vector<std::string>> choices_of(const EvalExample& example) const {
     std::vector<std::string> texts;
     const Node* const list =
@@ -228,7 +248,7 @@ Result<ItemTemplates> templates_of(const Node& task, EvalKind kind) {
   ItemTemplates made;
   made.kind = kind;
   made.context = TRY(template_at(task, "context"));
-  made.target = TRY(template_at(task, "target"));
+  if (kind != EvalKind::judge) made.target = TRY(template_at(task, "target"));
   made.delimiter = TRY(text_or(task, "delimiter", " "));
   made.separator = TRY(text_or(task, "separator", "\n\n"));
   if (kind != EvalKind::multiple_choice) return made;
@@ -263,7 +283,68 @@ Result<std::vector<EvalItem>> texts_of(const Node& task, SuiteFiles& files, std:
   return items;
 }
 
-Status read_answer_keys(const Node& node, EvalTask& task) {
+// What "env:NAME" or "file:PATH" refers to. A text that is neither is not shown: it may be the secret.
+Result<std::string> secret_of(const Node& node, const SuiteFiles& files) {
+  const std::string reference = TRY(node.as_string());
+  std::string text;
+  if (reference.starts_with("env:")) {
+    const std::string name = reference.substr(4);
+    const char* const value = std::getenv(name.c_str());
+    if (value == nullptr) {
+      return error(ErrorKind::not_found, "there is no environment variable '{}'", name)
+          .at(node.where())
+          .hinted("export it, or have the key in a file: file:PATH");
+    }
+    text = value;
+  } else if (reference.starts_with("file:")) {
+    text = TRY(at_place(node.where(), read_secret_file(files.beside(reference.substr(5)), kKiB * 64)));
+  } else {
+    return error(ErrorKind::invalid, "a suite has no key itself, but where it is")
+        .at(node.where())
+        .hinted("key: env:NAME, or key: file:PATH");
+  }
+  text = std::string(without_space_around(text));
+  if (!text.empty() && std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; })) return text;
+  return error(ErrorKind::invalid, "the key {} is empty, or not of printable ASCII without spaces", reference)
+      .at(node.where());
+}
+
+Result<JudgeSpec> judge_of(const Node& node, const SuiteFiles& files) {
+  TRY(only_known(node, {"url", "model", "key", "prompt", "pattern", "scores", "tokens", "timeout", "retries"}));
+  JudgeSpec judge;
+  const Node *const url = TRY(node.get("url")), *const model = TRY(node.get("model")),
+                    *const pattern = TRY(node.get("pattern")), *const scores = TRY(node.get("scores"));
+  judge.url = TRY(url->as_string());
+  if (!judge.url.starts_with("http://") && !judge.url.starts_with("https://"))
+    return url->wrong("the address of an API, such as https://HOST/v1");
+  judge.url.erase(judge.url.find_last_not_of('/') + 1);
+  judge.model = TRY(model->as_string());
+  const Node* const prompt = TRY(node.get("prompt"));
+  judge.prompt = TRY(template_of(*prompt));
+  const std::vector<std::string> fields = judge.prompt.fields();
+  if (std::ranges::find(fields, "response") == fields.end()) {
+    return error(ErrorKind::invalid, "the prompt does not show the answer to the judge")
+        .at(prompt->where())
+        .hinted("{response} stands for it");
+  }
+  const std::string regex = TRY(pattern->as_string());
+  judge.pattern = TRY(at_place(pattern->where(), TextPattern::compile(regex)));
+  if (scores->items().size() != 2) return scores->wrong("the lowest and the highest score, such as [1, 10]");
+  judge.lowest = TRY(scores->items()[0].as_double());
+  judge.highest = TRY(scores->items()[1].as_double());
+  if (judge.lowest >= judge.highest)
+    return error(ErrorKind::invalid, "the lowest score is not below the highest").at(scores->where());
+  if (const Node* const key = node.find("key")) judge.key = TRY(secret_of(*key, files));
+  if (const Node* const tokens = node.find("tokens")) judge.tokens = TRY(tokens->as_int(1, 1 << 20));
+  if (const Node* const retries = node.find("retries")) judge.retries = TRY(retries->as_int(0, 10));
+  if (const Node* const timeout = node.find("timeout")) {
+    judge.timeout = TRY(as_seconds(*timeout));
+    if (judge.timeout < Seconds(0.001) || judge.timeout > Seconds(3600.0)) return timeout->wrong("1ms to 1h");
+  }
+  return judge;
+}
+
+Status read_answer_keys(const Node& node, const SuiteFiles& files, EvalTask& task) {
   if (const Node* const stop = node.find("stop")) {
     if (!stop->is_sequence()) return stop->wrong("a list of texts");
     for (const Node& one : stop->items()) {
@@ -272,6 +353,10 @@ Status read_answer_keys(const Node& node, EvalTask& task) {
     }
   }
   if (const Node* const tokens = node.find("tokens")) task.tokens = TRY(tokens->as_int(1, 1 << 20));
+  if (task.kind == EvalKind::judge) {
+    const Node* const judge = TRY(node.get("judge"));
+    task.judge = TRY(judge_of(*judge, files));
+  }
   if (task.kind != EvalKind::regex) return {};
   const Node* const pattern = TRY(node.get("pattern"));
   const std::string regex = TRY(pattern->as_string());
@@ -298,9 +383,10 @@ Result<EvalTask> read_task(const Node& node, SuiteFiles& files, std::size_t limi
     task.items = TRY(texts_of(node, files, limit));
     return task;
   }
-  const ItemTemplates templates = TRY(templates_of(node, kind));
+  ItemTemplates templates = TRY(templates_of(node, kind));
   task.delimiter = templates.delimiter;
-  if (kind != EvalKind::multiple_choice) TRY(read_answer_keys(node, task));
+  if (kind != EvalKind::multiple_choice) TRY(read_answer_keys(node, files, task));
+  if (task.judge) templates.prompt = task.judge->prompt;
   const std::vector<EvalExample> examples = TRY(examples_at(node, files));
   task.items = TRY(items_of(std::span(examples).first(std::min(limit, examples.size())), templates,
                             TRY(shots_of(node, templates, files))));
@@ -315,6 +401,7 @@ const char* name_of(EvalKind kind) {
     case EvalKind::exact_match: return "exact_match";
     case EvalKind::regex: return "regex";
     case EvalKind::bits_per_byte: return "bits_per_byte";
+    case EvalKind::judge: return "judge";
   }
   return "";
 }
@@ -322,7 +409,12 @@ const char* name_of(EvalKind kind) {
 std::vector<std::string> metrics_of(EvalKind kind) {
   if (kind == EvalKind::multiple_choice) return {"acc", "acc_norm", "acc_bytes"};
   if (kind == EvalKind::bits_per_byte) return {"bits_per_byte", "byte_perplexity", "word_perplexity"};
+  if (kind == EvalKind::judge) return {"score", "refused"};
   return {"exact_match"};
+}
+
+bool asks_for_answers(EvalKind kind) {
+  return kind == EvalKind::exact_match || kind == EvalKind::regex || kind == EvalKind::judge;
 }
 
 bool EvalSuite::scores() const {
@@ -332,8 +424,7 @@ bool EvalSuite::scores() const {
 }
 
 bool EvalSuite::generates() const {
-  return std::ranges::any_of(
-      tasks, [](const EvalTask& task) { return task.kind == EvalKind::exact_match || task.kind == EvalKind::regex; });
+  return std::ranges::any_of(tasks, [](const EvalTask& task) { return asks_for_answers(task.kind); });
 }
 
 std::string EvalSuite::sha256() const {

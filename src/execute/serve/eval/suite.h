@@ -14,6 +14,12 @@
 //     - { name: sums, kind: exact_match, data: sums.jsonl, context: "{sum} =", target: "{result}", stop: ["\n"], tokens: 8 }
 //     - { name: steps, kind: regex, data: steps.jsonl, context: "{sum}", target: "{result}", pattern: 'is (\d+)' }
 //     - { name: prose, kind: bits_per_byte, file: prose.txt }     # or data, and text: "{page}"
+//     - name: polite
+//       kind: judge                          # another model scores the answers (judge.h)
+//       data: requests.jsonl
+//       context: "{request}"
+//       judge: { url: "https://HOST/v1", model: large, key: env:JUDGE_KEY, scores: [1, 10], pattern: 'Score: (\d+)',
+//                prompt: "Rate how polite this is, as 'Score: N': {response}" }
 //
 // Paths are relative to the folder of the suite. A task's kinds, delimiters and few-shot contexts are those of
 // lm-evaluation-harness: an example of few_shot is its context, `delimiter` (a space), its answer and `separator` (an
@@ -25,20 +31,23 @@
 #include <vector>
 
 #include "execute/data/text_pattern.h"
+#include "execute/serve/eval/judge.h"
 #include "ground/base/result.h"
 
 namespace systole {
 
-enum class EvalKind { multiple_choice, exact_match, regex, bits_per_byte };
+enum class EvalKind { multiple_choice, exact_match, regex, bits_per_byte, judge };
 const char* name_of(EvalKind kind);
 // In the order in which results show them; the first is the task's usual one.
 std::vector<std::string> metrics_of(EvalKind kind);
+bool asks_for_answers(EvalKind kind);
 
 struct EvalItem {
   std::string context = {};               // few-shot examples included
   std::vector<std::string> choices = {};  // multiple_choice: at least two, none empty
   std::size_t gold = 0;                   // the right one of them
   std::string target = {};                // exact_match, regex: the right answer; bits_per_byte: the text, not empty
+  Node fields = {};                       // judge: what its prompt takes, but for the response
 };
 
 struct EvalTask {
@@ -49,6 +58,7 @@ struct EvalTask {
   std::vector<std::string> stop = {};       // what ends an answer, and is no part of it
   std::int64_t tokens = 256;                // of an answer, at most
   std::optional<TextPattern> pattern = {};  // regex
+  std::optional<JudgeSpec> judge = {};      // judge
 };
 
 struct EvalFile {

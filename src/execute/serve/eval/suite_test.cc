@@ -78,6 +78,40 @@ TEST_F(EvalSuiteTest, answers_and_texts) {
   EXPECT_EQ(suite.tasks[3].items[1].target, "<two>");
 }
 
+TEST_F(EvalSuiteTest, a_judge_and_its_key) {
+  write("key", " sesame\n");
+  std::filesystem::permissions(folder_.path() + "/key", std::filesystem::perms::owner_read);
+  const auto judged = [&](const std::string& judge, const std::string& data = "{ q: x, a: 3 }") {
+    return read("  - name: t\n    kind: judge\n    data: [" + data + "]\n    context: \"{q}\"\n    judge: { url: " +
+                "\"http://h:1/v1/\", model: m, pattern: '(\\d+)', " + judge + " }\n");
+  };
+  const std::string rest = "scores: [1, 10], prompt: \"{q}: {response}?\"";
+  const EvalSuite suite = judged(rest + ", key: file:key, timeout: 5s, retries: 0").value();
+  const JudgeSpec& judge = *suite.tasks[0].judge;
+  EXPECT_EQ(judge.url, "http://h:1/v1");
+  EXPECT_EQ(judge.key, "sesame");
+  EXPECT_EQ(judge.timeout, Seconds(5.0));
+  EXPECT_EQ(judge.retries, 0);
+  EXPECT_EQ(suite.tasks[0].items[0].fields.text_at("a"), "3");
+  EXPECT_EQ(suite.files.size(), 1U) << "the key is no part of what is asked";
+  EXPECT_TRUE(suite.generates());
+  for (const auto& [wrong, said] : std::vector<std::pair<std::string, std::string>>{
+           {rest + ", key: sk-secret", "a suite has no key itself"},
+           {rest + ", key: env:SYSTOLE_NO_SUCH_KEY", "there is no environment variable 'SYSTOLE_NO_SUCH_KEY'"},
+           {rest + ", key: file:gone", "gone"},
+           {rest + ", timeout: 0s", "1ms to 1h"},
+           {"scores: [1, 10], prompt: \"{q}?\"", "does not show the answer"},
+           {"scores: [10, 1], prompt: \"{response}\"", "the lowest score is not below"},
+           {"scores: [1], prompt: \"{response}\"", "the lowest and the highest score"},
+           {"scores: [1, 10], prompt: \"{response} {gone}\"", "there is no such field"}}) {
+    const Result<EvalSuite> refused = judged(wrong);
+    ASSERT_FALSE(refused.ok()) << wrong;
+    EXPECT_NE(to_string(refused.error()).find(said), std::string::npos) << to_string(refused.error());
+    EXPECT_EQ(to_string(refused.error()).find("sk-secret"), std::string::npos) << to_string(refused.error());
+  }
+  EXPECT_NE(judged(rest, "{ q: x, response: y }").error().message.find("a field 'response'"), std::string::npos);
+}
+
 TEST_F(EvalSuiteTest, a_requirement_can_name_every_task) {
   const auto called = [&](const std::string& name) {
     return read("  - { name: \"" + name + "\", kind: bits_per_byte, data: [{ t: x }], text: \"{t}\" }\n");
