@@ -16,6 +16,7 @@
 #include "operate/cli/device_options.h"
 #include "operate/cli/model_argument.h"
 #include "operate/cli/whole_file.h"
+#include "operate/run/program_sandbox.h"
 #include "operate/run/served_model.h"
 
 namespace systole::cli {
@@ -25,6 +26,7 @@ struct EvalCommand {
   std::string out, samples, archive, verify, backend = "cpu";
   std::vector<std::string> suites, models, require;
   std::int64_t limit = 0, context = 0, slots = 8, keep = 0;
+  bool unsafe_command = false;
 };
 
 std::unique_ptr<WholeFile> file_of(const std::string& path, const std::string& hint) {
@@ -63,8 +65,8 @@ void warn_of(const TaskScores& scores, const EvalTask& task, const std::string& 
 
 // All tasks by one model. Nothing: a signal came. `samples`, `archived`: where lines of its items go, or null.
 std::optional<EvaluatedModel> evaluated(const EvalSuite& suite, const std::string& asked, const EvalCommand& options,
-                                        WholeFile* samples, std::string* archived, const SignalWatch& watch,
-                                        Context& context) {
+                                        const ProgramSandbox& sandbox, WholeFile* samples, std::string* archived,
+                                        const SignalWatch& watch, Context& context) {
   const ServedModel served = find_model_argument(asked, context);
   const Machine machine = machine_for(served, options.backend, context.clock).value();
   const std::unique_ptr<Engine> engine = open_engine(served, machine,
@@ -80,7 +82,8 @@ std::optional<EvaluatedModel> evaluated(const EvalSuite& suite, const std::strin
                         served.ends,
                         served.never_drawn(engine->vocabulary()),
                         [&](std::string_view text) { return served.tokens_of(encoder, text); },
-                        &context.clock};
+                        &context.clock,
+                        [&](const ProgramSpec& spec, const std::string& text) { return sandbox.run(spec, text); }};
   for (const EvalTask& task : suite.tasks) check_room(task, *engine).value();
   EvaluatedModel made{asked, served.step, {}};
   if (archived != nullptr) made.sha256 = served.hash().value();
@@ -236,14 +239,19 @@ ExitCode eval(const EvalCommand& options, Context& context) {
   for (const std::string& text : options.require)
     required.push_back(requirement_of(parse_requirement(text).value(), suite).value());
   check_beforehand(options, context);
+  ProgramSandbox sandbox;
+  if (suite.runs_programs()) {
+    sandbox = ProgramSandbox::open(options.unsafe_command).value();
+    if (!sandbox.isolates()) context.out.warning("programs that models write run here with the network and all files");
+  }
   const std::unique_ptr<WholeFile> out = file_of(options.out, "--out results.json"),
                                    samples = file_of(options.samples, "--samples samples.jsonl");
   const SignalWatch watch;
   std::vector<EvaluatedModel> models;
   std::string lines;
   for (const std::string& asked : options.models) {
-    std::optional<EvaluatedModel> made =
-        evaluated(suite, asked, options, samples.get(), options.archive.empty() ? nullptr : &lines, watch, context);
+    std::optional<EvaluatedModel> made = evaluated(suite, asked, options, sandbox, samples.get(),
+                                                   options.archive.empty() ? nullptr : &lines, watch, context);
     if (!made) return ExitCode::interrupted;
     models.push_back(std::move(*made));
   }
@@ -303,6 +311,8 @@ void add_eval(Subcommand app, Context& context) {
                   "instead of evaluating: check that the entries of an archive are unchanged")
       .excludes("suite")
       .excludes("--model");
+  command.add_flag("--unsafe-command", options->unsafe_command,
+                   "run programs that a model wrote also where they cannot be kept from the network");
   add_context_option(command, options->context, "tokens of a sequence");
   command.add_option("--slots", options->slots, "answers that are generated at once")
       .check(at_least(1))

@@ -240,6 +240,27 @@ TEST_F(EvalCommand, a_judge_at_another_endpoint_scores_answers) {
   EXPECT_NE(wrong.err.find("does not answer: status 401"), std::string::npos) << wrong.err;
 }
 
+TEST_F(EvalCommand, answers_that_are_programs_are_run) {
+  const std::string rest =
+      "kind: pass_at_k, data: prompts.jsonl, context: \"{prompt}\", tokens: 1, file: p.sh, command: [sh, p.sh], ";
+  systole_.write("code.yaml", "suite: 1\ntasks:\n  - { name: right, " + rest +
+                                  "program: \"test '{response}' = {answer}\" }\n  - { name: wrong, " + rest +
+                                  "program: \"exit 3 # {response}\" }\n");
+  const Captured said = eval({"--unsafe-command", "--samples", "samples.jsonl", "--json"}, "code.yaml");
+  ASSERT_EQ(said.exit.code, 0) << said.err;
+  const Node document = parse_json(said.out, "out").value();
+  EXPECT_EQ(number_at(*document.find("metrics"), "right.pass@1"), 1);
+  EXPECT_EQ(number_at(*document.find("metrics"), "wrong.pass@k"), 0);
+  const std::vector<Node> samples = samples_in("samples.jsonl");
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[1].find("failures")->items()[0].text().find("exit code 3"), 0U);
+  const Captured safe = eval({}, "code.yaml");
+  if (safe.exit.code != 0) {
+    EXPECT_EQ(safe.exit.code, 3) << safe.err;
+    EXPECT_NE(safe.err.find("--unsafe-command"), std::string::npos) << safe.err;
+  }
+}
+
 TEST_F(EvalCommand, a_context_that_is_too_long_loses_its_beginning_and_that_is_said) {
   systole_.write(
       "long.yaml",

@@ -10,6 +10,7 @@
 //                    Σ bytes, or Σ words)
 //   score            what the judge gives the greedy answer, the mean; where it gives nothing, the lowest score counts
 //   refused          the share of answers to which it gives nothing
+//   pass@1, pass@k   the chance that a program passes, or one of k (programs.h)
 
 #include <functional>
 #include <string_view>
@@ -31,7 +32,8 @@ struct EvalModel {
   std::vector<std::int32_t> ends;
   std::vector<std::int32_t> never;
   std::function<std::vector<std::int32_t>(std::string_view)> prompt_of;
-  Clock* clock = nullptr;  // for a task of kind judge
+  Clock* clock = nullptr;       // for a task of kind judge
+  RunProgram run_program = {};  // for one of kind pass_at_k
 };
 
 struct TaskScores {
@@ -49,7 +51,7 @@ using OnItems = std::function<bool(std::size_t)>;
 // For all tasks of a suite before the first is run. Errors: invalid: the task's answers leave no room for a prompt.
 Status check_room(const EvalTask& task, const Engine& engine);
 
-// Errors: those of check_room, of the device and of Judge::score; invalid: weights that are damaged; interrupted.
+// Errors: those of check_room, of the device, of Judge::score and of run_program; invalid: weights that are damaged; interrupted.
 Result<TaskScores> evaluate(const EvalTask& task, const EvalModel& model, const OnItems& told);
 
 }  // namespace systole

@@ -193,5 +193,38 @@ TEST(Evaluate, a_judge_scores_answers_and_one_that_it_refuses_counts_as_the_lowe
   EXPECT_EQ(asked, 3);
 }
 
+TEST(Evaluate, programs_are_sampled_for_each_item_and_tried) {
+  EvalTask task{.name = "t", .kind = EvalKind::pass_at_k, .tokens = 6};
+  task.program = ProgramSpec{.text = FieldTemplate::parse("{q}|{response}").value(),
+                             .command = {"x"},
+                             .samples = 4,
+                             .k = 2,
+                             .temperature = 1,
+                             .seed = 7};
+  for (const char* text : {"badoki", "lumen", "men"})
+    task.items.push_back({.context = text, .fields = Node::map({{"q", text}})});
+  const auto scored = [&](const TinyScorer& scorer) {
+    EvalModel model = model_of(scorer);
+    std::size_t calls = 0;
+    model.run_program = [&](const ProgramSpec& spec, const std::string& text) -> Result<ProgramTrial> {
+      EXPECT_TRUE(text.starts_with(task.items[calls / 4].context + "|")) << text;
+      EXPECT_EQ(spec.k, 2);
+      const bool passed = calls++ % 4 == 1;  // one of each item's four
+      return ProgramTrial{passed, passed ? "" : "no"};
+    };
+    TaskScores scores = evaluate(task, model, [](std::size_t) { return true; }).value();
+    EXPECT_EQ(calls, 12U);
+    return scores;
+  };
+  const TinyScorer alone(1, true), together(3, true);
+  const TaskScores one = scored(alone), many = scored(together);
+  EXPECT_EQ(one.samples, many.samples) << "draws depend on nothing but the seed and their number";
+  ASSERT_EQ(one.metrics.size(), 2U);
+  EXPECT_DOUBLE_EQ(one.metrics[0].value, 0.25);
+  EXPECT_DOUBLE_EQ(one.metrics[1].value, 0.5);
+  EXPECT_TRUE(one.samples[0].find("failures")->items()[1].is_null());
+  EXPECT_EQ(one.samples[0].find("failures")->items()[2].text(), "no");
+}
+
 }  // namespace
 }  // namespace systole

@@ -20,11 +20,15 @@ namespace {
 
 constexpr std::int64_t kVersion = 1;
 constexpr EvalKind kKinds[] = {EvalKind::multiple_choice, EvalKind::exact_match, EvalKind::regex,
-                               EvalKind::bits_per_byte, EvalKind::judge};
+                               EvalKind::bits_per_byte,   EvalKind::judge,       EvalKind::pass_at_k};
 
 std::vector<std::string> keys_of(EvalKind kind) {
   if (kind == EvalKind::bits_per_byte) return {"name", "kind", "data", "text", "file"};
   if (kind == EvalKind::judge) return {"name", "kind", "data", "context", "stop", "tokens", "judge"};
+  if (kind == EvalKind::pass_at_k) {
+    return {"name",    "kind",    "data", "context",     "stop", "tokens",  "program", "file",
+            "command", "samples", "k",    "temperature", "seed", "timeout", "memory"};
+  }
   std::vector<std::string> keys{"name", "kind", "data", "context", "target", "few_shot", "delimiter", "separator"};
   if (kind == EvalKind::multiple_choice) {
     keys.push_back("choices");
@@ -138,14 +142,15 @@ Result<std::vector<EvalExample>> examples_at(const Node& map, SuiteFiles& files)
 // What makes items out of a task's examples.
 struct ItemTemplates {
   EvalKind kind = EvalKind::multiple_choice;
-  FieldTemplate context, target, prompt;  // prompt: of a judge
+  FieldTemplate context, target;
+  FieldTemplate answered;  // of a judge or a program: has {response}
   std::vector<FieldTemplate> choices;
   std::string delimiter, separator;
 
   Result<EvalItem> item(const EvalExample& example) const {
     EvalItem item;
     item.context = TRY(filled(context, example));
-    if (kind == EvalKind::judge) {
+    if (kind == EvalKind::judge || kind == EvalKind::pass_at_k) {
       item.fields = TRY(fields_of(example));
       return item;
     }
@@ -171,7 +176,7 @@ struct ItemTemplates {
     }
     Node trial = example.fields;
     trial.set("response", "");
-    TRY(at_place(example.where, prompt.fill(trial)));
+    TRY(at_place(example.where, answered.fill(trial)));
     return example.fields;
   }
 
@@ -248,7 +253,7 @@ Result<ItemTemplates> templates_of(const Node& task, EvalKind kind) {
   ItemTemplates made;
   made.kind = kind;
   made.context = TRY(template_at(task, "context"));
-  if (kind != EvalKind::judge) made.target = TRY(template_at(task, "target"));
+  if (kind != EvalKind::judge && kind != EvalKind::pass_at_k) made.target = TRY(template_at(task, "target"));
   made.delimiter = TRY(text_or(task, "delimiter", " "));
   made.separator = TRY(text_or(task, "separator", "\n\n"));
   if (kind != EvalKind::multiple_choice) return made;
@@ -309,6 +314,22 @@ Result<std::string> secret_of(const Node& node, const SuiteFiles& files) {
       .at(node.where());
 }
 
+Result<FieldTemplate> template_with_response(const Node& map, std::string_view key) {
+  const Node* const text = TRY(map.get(key));
+  FieldTemplate made = TRY(template_of(*text));
+  const std::vector<std::string> fields = made.fields();
+  if (std::ranges::find(fields, "response") != fields.end()) return made;
+  return error(ErrorKind::invalid, "the {} does not have the answer", key)
+      .at(text->where())
+      .hinted("{response} stands for it");
+}
+
+Result<Seconds> timeout_of(const Node& node) {
+  const Seconds time = TRY(as_seconds(node));
+  if (time < Seconds(0.001) || time > Seconds(3600.0)) return node.wrong("1ms to 1h");
+  return time;
+}
+
 Result<JudgeSpec> judge_of(const Node& node, const SuiteFiles& files) {
   TRY(only_known(node, {"url", "model", "key", "prompt", "pattern", "scores", "tokens", "timeout", "retries"}));
   JudgeSpec judge;
@@ -319,14 +340,7 @@ Result<JudgeSpec> judge_of(const Node& node, const SuiteFiles& files) {
     return url->wrong("the address of an API, such as https://HOST/v1");
   judge.url.erase(judge.url.find_last_not_of('/') + 1);
   judge.model = TRY(model->as_string());
-  const Node* const prompt = TRY(node.get("prompt"));
-  judge.prompt = TRY(template_of(*prompt));
-  const std::vector<std::string> fields = judge.prompt.fields();
-  if (std::ranges::find(fields, "response") == fields.end()) {
-    return error(ErrorKind::invalid, "the prompt does not show the answer to the judge")
-        .at(prompt->where())
-        .hinted("{response} stands for it");
-  }
+  judge.prompt = TRY(template_with_response(node, "prompt"));
   const std::string regex = TRY(pattern->as_string());
   judge.pattern = TRY(at_place(pattern->where(), TextPattern::compile(regex)));
   if (scores->items().size() != 2) return scores->wrong("the lowest and the highest score, such as [1, 10]");
@@ -337,11 +351,40 @@ Result<JudgeSpec> judge_of(const Node& node, const SuiteFiles& files) {
   if (const Node* const key = node.find("key")) judge.key = TRY(secret_of(*key, files));
   if (const Node* const tokens = node.find("tokens")) judge.tokens = TRY(tokens->as_int(1, 1 << 20));
   if (const Node* const retries = node.find("retries")) judge.retries = TRY(retries->as_int(0, 10));
-  if (const Node* const timeout = node.find("timeout")) {
-    judge.timeout = TRY(as_seconds(*timeout));
-    if (judge.timeout < Seconds(0.001) || judge.timeout > Seconds(3600.0)) return timeout->wrong("1ms to 1h");
-  }
+  if (const Node* const timeout = node.find("timeout")) judge.timeout = TRY(timeout_of(*timeout));
   return judge;
+}
+
+Result<ProgramSpec> program_of(const Node& node) {
+  ProgramSpec program;
+  program.text = TRY(template_with_response(node, "program"));
+  const Node* const command = TRY(node.get("command"));
+  for (const Node& word : command->items()) program.command.push_back(TRY(word.as_string()));
+  if (program.command.empty() || program.command[0].empty())
+    return command->wrong("a list of words, such as [python3, program.py]");
+  if (const Node* const file = node.find("file")) {
+    program.file = TRY(file->as_string());
+    if (program.file.empty() || program.file.starts_with('.') || program.file.find('/') != std::string::npos)
+      return file->wrong("the name of a file, without a folder");
+  }
+  if (const Node* const samples = node.find("samples")) program.samples = TRY(samples->as_int(1, 1000));
+  if (const Node* const k = node.find("k")) program.k = TRY(k->as_int(1, program.samples));
+  if (const Node* const temperature = node.find("temperature")) {
+    program.temperature = TRY(temperature->as_double());
+    if (program.temperature < 0 || program.temperature > 2) return temperature->wrong("0 to 2");
+  }
+  if (const Node* const seed = node.find("seed")) program.seed = static_cast<std::uint64_t>(TRY(seed->as_int(0)));
+  if (program.samples > 1 && program.temperature == 0) {
+    return error(ErrorKind::invalid, "at temperature 0 all {} are the same", counted(program.samples, "sample"))
+        .at(node.where())
+        .hinted("temperature: 0.8");
+  }
+  if (const Node* const timeout = node.find("timeout")) program.timeout = TRY(timeout_of(*timeout));
+  if (const Node* const memory = node.find("memory")) {
+    program.memory = TRY(as_bytes(*memory));
+    if (program.memory < kMiB) return memory->wrong("1MiB or more");
+  }
+  return program;
 }
 
 Status read_answer_keys(const Node& node, const SuiteFiles& files, EvalTask& task) {
@@ -357,6 +400,7 @@ Status read_answer_keys(const Node& node, const SuiteFiles& files, EvalTask& tas
     const Node* const judge = TRY(node.get("judge"));
     task.judge = TRY(judge_of(*judge, files));
   }
+  if (task.kind == EvalKind::pass_at_k) task.program = TRY(program_of(node));
   if (task.kind != EvalKind::regex) return {};
   const Node* const pattern = TRY(node.get("pattern"));
   const std::string regex = TRY(pattern->as_string());
@@ -386,7 +430,8 @@ Result<EvalTask> read_task(const Node& node, SuiteFiles& files, std::size_t limi
   ItemTemplates templates = TRY(templates_of(node, kind));
   task.delimiter = templates.delimiter;
   if (kind != EvalKind::multiple_choice) TRY(read_answer_keys(node, files, task));
-  if (task.judge) templates.prompt = task.judge->prompt;
+  if (task.judge) templates.answered = task.judge->prompt;
+  if (task.program) templates.answered = task.program->text;
   const std::vector<EvalExample> examples = TRY(examples_at(node, files));
   task.items = TRY(items_of(std::span(examples).first(std::min(limit, examples.size())), templates,
                             TRY(shots_of(node, templates, files))));
@@ -402,6 +447,7 @@ const char* name_of(EvalKind kind) {
     case EvalKind::regex: return "regex";
     case EvalKind::bits_per_byte: return "bits_per_byte";
     case EvalKind::judge: return "judge";
+    case EvalKind::pass_at_k: return "pass_at_k";
   }
   return "";
 }
@@ -410,11 +456,13 @@ std::vector<std::string> metrics_of(EvalKind kind) {
   if (kind == EvalKind::multiple_choice) return {"acc", "acc_norm", "acc_bytes"};
   if (kind == EvalKind::bits_per_byte) return {"bits_per_byte", "byte_perplexity", "word_perplexity"};
   if (kind == EvalKind::judge) return {"score", "refused"};
+  if (kind == EvalKind::pass_at_k) return {"pass@1", "pass@k"};
   return {"exact_match"};
 }
 
 bool asks_for_answers(EvalKind kind) {
-  return kind == EvalKind::exact_match || kind == EvalKind::regex || kind == EvalKind::judge;
+  return kind == EvalKind::exact_match || kind == EvalKind::regex || kind == EvalKind::judge ||
+         kind == EvalKind::pass_at_k;
 }
 
 bool EvalSuite::scores() const {
@@ -425,6 +473,10 @@ bool EvalSuite::scores() const {
 
 bool EvalSuite::generates() const {
   return std::ranges::any_of(tasks, [](const EvalTask& task) { return asks_for_answers(task.kind); });
+}
+
+bool EvalSuite::runs_programs() const {
+  return std::ranges::any_of(tasks, [](const EvalTask& task) { return task.program.has_value(); });
 }
 
 std::string EvalSuite::sha256() const {

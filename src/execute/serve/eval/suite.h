@@ -20,6 +20,15 @@
 //       context: "{request}"
 //       judge: { url: "https://HOST/v1", model: large, key: env:JUDGE_KEY, scores: [1, 10], pattern: 'Score: (\d+)',
 //                prompt: "Rate how polite this is, as 'Score: N': {response}" }
+//     - name: code
+//       kind: pass_at_k                      # answers are programs (programs.h)
+//       data: problems.jsonl
+//       context: "{prompt}"
+//       program: "{prompt}{response}\n{test}"
+//       command: [python3, program.py]
+//       samples: 10
+//       k: 5
+//       temperature: 0.8
 //
 // Paths are relative to the folder of the suite. A task's kinds, delimiters and few-shot contexts are those of
 // lm-evaluation-harness: an example of few_shot is its context, `delimiter` (a space), its answer and `separator` (an
@@ -32,11 +41,12 @@
 
 #include "execute/data/text_pattern.h"
 #include "execute/serve/eval/judge.h"
+#include "execute/serve/eval/programs.h"
 #include "ground/base/result.h"
 
 namespace systole {
 
-enum class EvalKind { multiple_choice, exact_match, regex, bits_per_byte, judge };
+enum class EvalKind { multiple_choice, exact_match, regex, bits_per_byte, judge, pass_at_k };
 const char* name_of(EvalKind kind);
 // In the order in which results show them; the first is the task's usual one.
 std::vector<std::string> metrics_of(EvalKind kind);
@@ -47,7 +57,7 @@ struct EvalItem {
   std::vector<std::string> choices = {};  // multiple_choice: at least two, none empty
   std::size_t gold = 0;                   // the right one of them
   std::string target = {};                // exact_match, regex: the right answer; bits_per_byte: the text, not empty
-  Node fields = {};                       // judge: what its prompt takes, but for the response
+  Node fields = {};                       // judge, pass_at_k: what prompt and program take, but for the response
 };
 
 struct EvalTask {
@@ -59,6 +69,7 @@ struct EvalTask {
   std::int64_t tokens = 256;                // of an answer, at most
   std::optional<TextPattern> pattern = {};  // regex
   std::optional<JudgeSpec> judge = {};      // judge
+  std::optional<ProgramSpec> program = {};  // pass_at_k
 };
 
 struct EvalFile {
@@ -71,6 +82,7 @@ struct EvalSuite {
   std::vector<EvalFile> files = {};  // all that were read for it, itself first
   bool scores() const;               // a task asks how likely texts are
   bool generates() const;            // a task asks for answers
+  bool runs_programs() const;
   // Of all that it asks: the SHA-256 of the hashes of its files, each with a line feed. Paths do not count.
   std::string sha256() const;
 };

@@ -100,7 +100,7 @@ TEST_F(EvalSuiteTest, a_judge_and_its_key) {
            {rest + ", key: env:SYSTOLE_NO_SUCH_KEY", "there is no environment variable 'SYSTOLE_NO_SUCH_KEY'"},
            {rest + ", key: file:gone", "gone"},
            {rest + ", timeout: 0s", "1ms to 1h"},
-           {"scores: [1, 10], prompt: \"{q}?\"", "does not show the answer"},
+           {"scores: [1, 10], prompt: \"{q}?\"", "the prompt does not have the answer"},
            {"scores: [10, 1], prompt: \"{response}\"", "the lowest score is not below"},
            {"scores: [1], prompt: \"{response}\"", "the lowest and the highest score"},
            {"scores: [1, 10], prompt: \"{response} {gone}\"", "there is no such field"}}) {
@@ -110,6 +110,25 @@ TEST_F(EvalSuiteTest, a_judge_and_its_key) {
     EXPECT_EQ(to_string(refused.error()).find("sk-secret"), std::string::npos) << to_string(refused.error());
   }
   EXPECT_NE(judged(rest, "{ q: x, response: y }").error().message.find("a field 'response'"), std::string::npos);
+}
+
+TEST_F(EvalSuiteTest, programs_and_their_bounds) {
+  const auto coded = [&](const std::string& more) {
+    return read("  - { name: t, kind: pass_at_k, data: [{ p: x }], context: \"{p}\", program: \"{p}{response}\", " +
+                more + " }\n");
+  };
+  const EvalSuite suite =
+      coded("command: [sh, a.sh], file: a.sh, samples: 10, k: 5, temperature: 0.8, timeout: 3s, memory: 64MiB").value();
+  const ProgramSpec& program = *suite.tasks[0].program;
+  EXPECT_EQ(program.command, (std::vector<std::string>{"sh", "a.sh"}));
+  EXPECT_EQ(program.k, 5);
+  EXPECT_EQ(program.timeout, Seconds(3.0));
+  EXPECT_EQ(program.memory, kMiB * 64);
+  EXPECT_TRUE(suite.runs_programs());
+  EXPECT_FALSE(coded("command: []").ok());
+  EXPECT_FALSE(coded("command: [sh], file: ../a").ok());
+  EXPECT_FALSE(coded("command: [sh], samples: 2, k: 3, temperature: 1").ok());
+  EXPECT_EQ(coded("command: [sh], samples: 2").error().message, "at temperature 0 all 2 samples are the same");
 }
 
 TEST_F(EvalSuiteTest, a_requirement_can_name_every_task) {
