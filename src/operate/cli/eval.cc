@@ -1,26 +1,32 @@
-// `systole eval SUITE --model MODEL`: how good models are at the tasks of a suite, beside each other.
+// `systole eval SUITE... --model MODEL`: how good models are at the tasks of suites, beside each other.
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <span>
 
+#include "execute/serve/eval/archive.h"
 #include "execute/serve/eval/results.h"
 #include "ground/base/counted.h"
+#include "ground/base/errors.h"
+#include "ground/base/files.h"
+#include "ground/base/version.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
 #include "operate/cli/model_argument.h"
 #include "operate/cli/whole_file.h"
+#include "operate/run/program_sandbox.h"
 #include "operate/run/served_model.h"
 
 namespace systole::cli {
 namespace {
 
 struct EvalCommand {
-  std::string suite, out, samples, backend = "cpu";
-  std::vector<std::string> models, require;
-  std::int64_t limit = 0, context = 0, slots = 8;
+  std::string out, samples, archive, verify, backend = "cpu";
+  std::vector<std::string> suites, models, require;
+  std::int64_t limit = 0, context = 0, slots = 8, keep = 0;
+  bool unsafe_command = false;
 };
 
 std::unique_ptr<WholeFile> file_of(const std::string& path, const std::string& hint) {
@@ -28,14 +34,14 @@ std::unique_ptr<WholeFile> file_of(const std::string& path, const std::string& h
 }
 
 // One line of JSON for each item.
-void append_samples(WholeFile& file, const EvaluatedModel& model, const EvalTask& task, const TaskScores& scores) {
+std::string sample_lines(const EvaluatedModel& model, const EvalTask& task, const TaskScores& scores) {
   std::string text;
   for (std::size_t i = 0; i < scores.samples.size(); ++i) {
     Node line = Node::map({{"model", model.name}, {"task", task.name}, {"item", i}});
     for (const Node::Entry& entry : scores.samples[i].entries()) line.set(entry.key, entry.value);
     text += to_json(line) + "\n";
   }
-  file.append(text);
+  return text;
 }
 
 // What results do not show: contexts that were cut, and items that count as wrong.
@@ -57,9 +63,10 @@ void warn_of(const TaskScores& scores, const EvalTask& task, const std::string& 
                       scores.unjudged[0].hint);
 }
 
-// All tasks by one model. Nothing: a signal came.
+// All tasks by one model. Nothing: a signal came. `samples`, `archived`: where lines of its items go, or null.
 std::optional<EvaluatedModel> evaluated(const EvalSuite& suite, const std::string& asked, const EvalCommand& options,
-                                        WholeFile* samples, const SignalWatch& watch, Context& context) {
+                                        const ProgramSandbox& sandbox, WholeFile* samples, std::string* archived,
+                                        const SignalWatch& watch, Context& context) {
   const ServedModel served = find_model_argument(asked, context);
   const Machine machine = machine_for(served, options.backend, context.clock).value();
   const std::unique_ptr<Engine> engine = open_engine(served, machine,
@@ -74,9 +81,12 @@ std::optional<EvaluatedModel> evaluated(const EvalSuite& suite, const std::strin
                         served.before,
                         served.ends,
                         served.never_drawn(engine->vocabulary()),
-                        [&](std::string_view text) { return served.tokens_of(encoder, text); }};
+                        [&](std::string_view text) { return served.tokens_of(encoder, text); },
+                        &context.clock,
+                        [&](const ProgramSpec& spec, const std::string& text) { return sandbox.run(spec, text); }};
   for (const EvalTask& task : suite.tasks) check_room(task, *engine).value();
   EvaluatedModel made{asked, served.step, {}};
+  if (archived != nullptr) made.sha256 = served.hash().value();
   for (const EvalTask& task : suite.tasks) {
     Result<TaskScores> scores = evaluate(task, model, [&](std::size_t done) {
       context.out.progress(fmt::format("{}: {}: {} of {}", asked, task.name, done, counted(task.items.size(), "item")));
@@ -86,7 +96,9 @@ std::optional<EvaluatedModel> evaluated(const EvalSuite& suite, const std::strin
     made.tasks.push_back(std::move(scores).value());
     TaskScores& last = made.tasks.back();
     warn_of(last, task, asked, *engine, context);
-    if (samples != nullptr) append_samples(*samples, made, task, last);
+    const std::string lines = sample_lines(made, task, last);
+    if (samples != nullptr) samples->append(lines);
+    if (archived != nullptr) *archived += lines;
     last.samples.clear();
   }
   return made;
@@ -126,41 +138,140 @@ std::string results_table(const EvalSuite& suite, const std::vector<EvaluatedMod
   return table(headers, rows, width);
 }
 
+// The folder of an archive, which no other process changes.
+struct LockedArchive {
+  std::unique_ptr<Store> store;
+  std::unique_ptr<FileLock> lock;
+};
+
+Result<LockedArchive> lock_archive(const std::string& folder, Context& context) {
+  LockedArchive archive;
+  archive.store = TRY(open_posix_store(folder));
+  archive.lock = TRY(lock_folder(folder, Seconds(60.0), context.clock));
+  return archive;
+}
+
+Error told_as(const char* what, Error why) {
+  why.message = fmt::format("{}: {}", what, why.message);
+  return why;
+}
+
+// What the document says of the new entry.
+Result<Node> archive_results(const EvalCommand& options, const Node& results, std::string_view samples,
+                             Context& context) {
+  const Node about = Node::map({{"time", context.clock.timestamp()},
+                                {"systole", kSystoleVersion},
+                                {"backend", options.backend},
+                                {"context", options.context},
+                                {"limit", options.limit},
+                                {"results", results}});
+  const Result<LockedArchive> archive = lock_archive(options.archive, context);
+  if (!archive.ok()) return told_as("the results are not archived", archive.error());
+  const Result<ArchivedEntry> entry = append_entry(*archive->store, about, samples);
+  if (!entry.ok()) return told_as("the results are not archived", below(options.archive, entry.error()));
+  std::int64_t gone = 0;
+  if (options.keep > 0) {
+    const Result<std::int64_t> removed = keep_newest(*archive->store, options.keep);
+    if (!removed.ok()) return told_as("the results are archived, but", below(options.archive, removed.error()));
+    gone = *removed;
+  }
+  const std::string path = (std::filesystem::path(options.archive) / archive_file(entry->number)).string();
+  context.out.message(fmt::format("archived as {}, SHA-256 {}", path, entry->sha256));
+  return Node::map({{"file", path}, {"entry", entry->number}, {"sha256", entry->sha256}, {"removed", gone}});
+}
+
+ExitCode verify(const std::string& folder, Context& context) {
+  const std::unique_ptr<Store> archive = open_posix_store(folder).value();
+  std::unique_ptr<FileLock> lock;
+  if (path_exists(std::filesystem::path(folder) / "lock")) {
+    Result<std::unique_ptr<FileLock>> held = lock_folder(folder, Seconds(60.0), context.clock);
+    if (held.ok()) lock = std::move(held).value();
+    if (!held.ok() && held.error().kind == ErrorKind::busy) fail(held.error());  // others: who may only read may verify
+  }
+  const Result<ArchiveReport> report = verify_archive(*archive);
+  if (!report.ok()) fail(below(folder, report.error()));
+  if (report->entries == 0 && report->last.number == 0 && report->wrong.empty()) {
+    fail(error(ErrorKind::not_found, "'{}' has no archive of evaluations", folder)
+             .hinted("systole eval suite.yaml --model MODEL --archive FOLDER"));
+  }
+  std::string text;
+  Node wrong = Node::sequence();
+  for (const ArchiveReport::Wrong& one : report->wrong) {
+    text += fmt::format("entry {} does not fit: {}\n", one.entry, one.why);
+    wrong.push(Node::map({{"entry", one.entry}, {"why", one.why}}));
+  }
+  text += fmt::format("{} of {}; the last is {}, with SHA-256 {}", counted(report->entries, "entry"), folder,
+                      report->last.number, report->last.sha256);
+  if (report->removed > 0) text += fmt::format("; those up to {} were removed", report->removed);
+  if (report->wrong.empty()) text += ": the chain holds";
+  context.out.data(text);
+  context.out.json(Node::map({{"archive", folder},
+                              {"entries", report->entries},
+                              {"removed", report->removed},
+                              {"last", Node::map({{"entry", report->last.number}, {"sha256", report->last.sha256}})},
+                              {"wrong", std::move(wrong)}}));
+  return report->wrong.empty() ? ExitCode::done : ExitCode::no;
+}
+
 // What would end the command after hours, and leave nothing of them.
-void check_beforehand(const EvalCommand& options) {
+void check_beforehand(const EvalCommand& options, Context& context) {
   const std::filesystem::path out(options.out), samples(options.samples);
   if (!out.empty() && out.lexically_normal() == samples.lexically_normal()) {
     fail(error(ErrorKind::invalid, "--out and --samples are both '{}'", options.out)
              .hinted("--out results.json --samples samples.jsonl"));
   }
   for (const std::string& asked : std::span(options.models).subspan(1)) (void)find_model(asked).value();
+  if (options.archive.empty()) return;
+  make_folders(options.archive).value();
+  const LockedArchive archive = lock_archive(options.archive, context).value();
+  const Result<ArchivedEntry> last = last_entry(*archive.store);
+  if (!last.ok()) fail(below(options.archive, last.error()));
 }
 
 ExitCode eval(const EvalCommand& options, Context& context) {
-  const EvalSuite suite = read_suite(options.suite, options.limit).value();
+  if (!options.verify.empty()) return verify(options.verify, context);
+  if (options.suites.empty() || options.models.empty()) {
+    fail(error(ErrorKind::invalid, "{} is missing", options.suites.empty() ? "the suite" : "--model")
+             .hinted("systole eval suite.yaml --model MODEL"));
+  }
+  const EvalSuite suite = read_suites(options.suites, options.limit).value();
   std::vector<EvalRequirement> required;
   for (const std::string& text : options.require)
     required.push_back(requirement_of(parse_requirement(text).value(), suite).value());
-  check_beforehand(options);
+  check_beforehand(options, context);
+  ProgramSandbox sandbox;
+  if (suite.runs_programs()) {
+    sandbox = ProgramSandbox::open(options.unsafe_command).value();
+    if (!sandbox.isolates()) context.out.warning("programs that models write run here with the network and all files");
+  }
   const std::unique_ptr<WholeFile> out = file_of(options.out, "--out results.json"),
                                    samples = file_of(options.samples, "--samples samples.jsonl");
   const SignalWatch watch;
   std::vector<EvaluatedModel> models;
+  std::string lines;
   for (const std::string& asked : options.models) {
-    std::optional<EvaluatedModel> made = evaluated(suite, asked, options, samples.get(), watch, context);
+    std::optional<EvaluatedModel> made = evaluated(suite, asked, options, sandbox, samples.get(),
+                                                   options.archive.empty() ? nullptr : &lines, watch, context);
     if (!made) return ExitCode::interrupted;
     models.push_back(std::move(*made));
   }
   context.out.end_progress();
   const std::vector<std::string> missed = unmet(required, models);
-  const Node results = results_node(suite, models, missed);
+  Node results = results_node(suite, models, missed);
   if (samples != nullptr) samples->finish();
   if (out != nullptr) {
     out->append(to_json(results, 2) + "\n");
     out->finish();
   }
   context.out.data(results_table(suite, models, context.out.width()));
+  std::optional<Error> unarchived;
+  if (!options.archive.empty()) {
+    Result<Node> archived = archive_results(options, results, lines, context);
+    if (!archived.ok()) unarchived = archived.error();
+    results.set("archived", archived.ok() ? std::move(archived).value() : Node());
+  }
   context.out.json(results);
+  if (unarchived) fail(*unarchived);
   for (const std::string& one : missed) context.out.warning(one);
   return missed.empty() ? ExitCode::done : ExitCode::unmet;
 }
@@ -170,13 +281,13 @@ ExitCode eval(const EvalCommand& options, Context& context) {
 void add_eval(Subcommand app, Context& context) {
   auto options = std::make_shared<EvalCommand>();
   Subcommand command = add_command(app, "eval", "how good models are at the tasks of a suite", options, context, eval);
-  command.add_option("suite", options->suite, "the suite: a YAML file with tasks").required();
+  command.add_option("suite", options->suites,
+                     "the suite: a YAML file with tasks; of several suites, a task is called SUITE/TASK");
   command
       .add_option(
           "--model", options->models,
           "the folder of a Hugging Face model or of `systole quantize`, a GGUF file, RUN or RUN@STEP, or models:NAME, "
           "models:NAME:VERSION or models:NAME@STAGE; again for each further model, which is compared with the first")
-      .required()
       .expected(1)
       .take_all();
   command.add_option("--out", options->out, "a file for the results, as JSON");
@@ -189,6 +300,19 @@ void add_eval(Subcommand app, Context& context) {
   command.add_option("--limit", options->limit, "so many items of each task, the first; 0: all")
       .check(at_least(0))
       .capture_default_str();
+  command.add_option(
+      "--archive", options->archive,
+      "a folder that keeps results and all answers: an entry a run, each with the hash of the one before");
+  command.add_option("--keep", options->keep, "so many entries of the archive, the newest; without: all")
+      .check(at_least(1))
+      .needs("--archive");
+  command
+      .add_option("--verify", options->verify,
+                  "instead of evaluating: check that the entries of an archive are unchanged")
+      .excludes("suite")
+      .excludes("--model");
+  command.add_flag("--unsafe-command", options->unsafe_command,
+                   "run programs that a model wrote also where they cannot be kept from the network");
   add_context_option(command, options->context, "tokens of a sequence");
   command.add_option("--slots", options->slots, "answers that are generated at once")
       .check(at_least(1))

@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <filesystem>
+#include <mutex>
 #include <sstream>
 
 #include "ground/base/document.h"
 #include "ground/base/testing/files.h"
 #include "ground/base/testing/places.h"
+#include "ground/net/testing/http_stub.h"
 #include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
@@ -117,6 +121,71 @@ TEST_F(EvalCommand, a_model_beside_itself_differs_by_nothing) {
   EXPECT_NE(table.out.find("+0.0000"), std::string::npos) << table.out;
 }
 
+TEST_F(EvalCommand, several_suites_and_models_are_a_matrix) {
+  const std::string head = "suite: 1\ntasks:\n  - { name: next, kind: multiple_choice, data: next.jsonl, context: ";
+  const std::string tail = ", choices: [a, b], target: a, delimiter: \"\" }\n";
+  systole_.write("terse.yaml", head + "\"{c}\"" + tail);
+  systole_.write("polite.yaml", head + "\"Please: {c}\"" + tail);
+  systole_.write("next.jsonl", "{\"c\": \"x\"}\n{\"c\": \"All human\"}\n{\"c\": \"born\"}\n");
+  const Captured said =
+      systole_.run({"eval", "terse.yaml", "polite.yaml", "--model", "model", "--model", "model", "--backend",
+                    "reference", "--require", "polite/next.acc>=0", "--samples", "samples.jsonl", "--json"});
+  ASSERT_EQ(said.exit.code, 0) << said.err;
+  const Node document = parse_json(said.out, "out").value();
+  ASSERT_EQ(document.find("tasks")->items().size(), 2U);
+  EXPECT_EQ(document.find("tasks")->items()[0].text_at("task"), "terse/next");
+  EXPECT_EQ(document.find("tasks")->items()[1].text_at("task"), "polite/next");
+  for (const Node& task : document.find("tasks")->items()) {
+    const Node& metric = task.find("metrics")->items()[0];
+    ASSERT_EQ(metric.find("values")->items().size(), 2U);
+    ASSERT_EQ(metric.find("differences")->items().size(), 1U);
+    EXPECT_EQ(number_at(metric.find("differences")->items()[0], "standard_error"), 0) << "paired: the same model";
+  }
+  EXPECT_EQ(samples_in("samples.jsonl").size(), 12U) << "2 suites, 2 models, 3 items";
+}
+
+TEST_F(EvalCommand, an_archive_keeps_results_and_tells_what_was_changed) {
+  systole_.write("prose.yaml", "suite: 1\ntasks:\n  - { name: prose, kind: bits_per_byte, file: prose.txt }\n");
+  const auto verify = [&] { return systole_.run({"eval", "--verify", "nightly", "--json"}); };
+  EXPECT_EQ(verify().exit.code, 2) << "there is no such folder";
+  for (int night = 1; night <= 3; ++night) {
+    const Captured said = eval({"--archive", "nightly", "--keep", "2", "--json"}, "prose.yaml");
+    ASSERT_EQ(said.exit.code, 0) << said.err;
+    const Node archived = *parse_json(said.out, "out").value().find("archived");
+    EXPECT_EQ(archived.text_at("entry"), std::to_string(night));
+    EXPECT_EQ(archived.text_at("removed"), night == 3 ? "1" : "0");
+    EXPECT_NE(said.err.find(archived.text_at("sha256")), std::string::npos) << said.err;
+  }
+  const std::vector<Node> lines = samples_in("nightly/00000003.jsonl");
+  ASSERT_EQ(lines.size(), 2U);
+  const Node& held = *lines[0].find("results");
+  EXPECT_EQ(held.text_at("suite_sha256").size(), 64U);
+  EXPECT_EQ(held.find("files")->items().size(), 2U) << "the suite and its text";
+  EXPECT_EQ(held.find("models")->items()[0].text_at("sha256").size(), 64U);
+  EXPECT_EQ(lines[0].text_at("time").size(), 24U);
+  EXPECT_EQ(lines[1].text_at("task"), "prose");
+  EXPECT_EQ(lines[1].text_at("words"), "181");
+  const Captured holds = verify();
+  EXPECT_EQ(holds.exit.code, 0) << holds.out << holds.err;
+  EXPECT_EQ(parse_json(holds.out, "out")->text_at("entries"), "2");
+  std::string second = text_of(systole_.folder() / "nightly/00000002.jsonl");
+  second.replace(second.find("\"words\":181"), 11, "\"words\":182");
+  systole_.write("nightly/00000002.jsonl", second);
+  const Captured broken = systole_.run({"eval", "--verify", "nightly"});
+  EXPECT_EQ(broken.exit.code, 1) << broken.err;
+  EXPECT_EQ(broken.out.find("entry 2 does not fit: its SHA-256 is "), 0U) << broken.out;
+  const Captured kept = eval({"--archive", "nightly", "--keep", "1"}, "prose.yaml");
+  EXPECT_EQ(kept.exit.code, 1) << "retention does not hide it";
+  EXPECT_NE(kept.err.find("the results are archived, but"), std::string::npos) << kept.err;
+  EXPECT_TRUE(std::filesystem::exists(systole_.folder() / "nightly/00000002.jsonl"));
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"eval", "--verify", "nightly", "prose.yaml"},
+        std::vector<std::string>{"eval", "prose.yaml"}, std::vector<std::string>{"eval"},
+        std::vector<std::string>{"eval", "prose.yaml", "--model", "model", "--keep", "1"}}) {
+    EXPECT_EQ(systole_.run(wrong).exit.code, 2);
+  }
+}
+
 TEST_F(EvalCommand, requirements_gate_with_a_code_of_their_own) {
   const Captured kept = eval({"--require", "next.acc>=1", "--require", "taken.exact_match<0.5"});
   EXPECT_EQ(kept.exit.code, 0) << kept.err;
@@ -135,6 +204,61 @@ TEST_F(EvalCommand, requirements_gate_with_a_code_of_their_own) {
     EXPECT_NE(wrong.err.find(said), std::string::npos) << wrong.err;
   }
   EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "never.json"));
+}
+
+TEST_F(EvalCommand, a_judge_at_another_endpoint_scores_answers) {
+  std::atomic<int> asked = 0;
+  std::mutex mutex;
+  std::string seen;
+  StubServer server([&](const StubRequest& request, StubAnswer& answer) {
+    if (asked++ == 0) return answer.whole(503, "busy", {{"Retry-After", "0"}});
+    if (request.header("authorization") != "Bearer sesame") return answer.whole(401, "who? sesame?");
+    const std::lock_guard lock(mutex);
+    seen = request.path + " " + request.body;
+    answer.whole(200, "{\"choices\": [{\"message\": {\"content\": \"I say 7 of 10.\"}}]}");
+  });
+  const auto suite = [&](const std::string& key) {
+    return "suite: 1\ntasks:\n  - name: polite\n    kind: judge\n    data: prompts.jsonl\n    context: \"{prompt}\"\n" +
+           fmt::format(
+               "    tokens: 1\n    judge: {{ url: \"{}/v1\", model: large, key: \"{}\", scores: [1, 10], pattern: "
+               "'say (\\d+)', prompt: \"How good is <{{response}}>?\" }}\n",
+               server.url(), key);
+  };
+  systole_.write_secret("key", "sesame\n");
+  systole_.write_secret("other", "open\n");
+  systole_.write("judged.yaml", suite("file:key"));
+  const Captured said =
+      eval({"--json", "--require", "polite.score>=7", "--require", "polite.refused<0.1"}, "judged.yaml");
+  ASSERT_EQ(said.exit.code, 0) << said.err;
+  EXPECT_EQ(number_at(*parse_json(said.out, "out").value().find("metrics"), "polite.score"), 7);
+  EXPECT_EQ(asked, 2) << "the first was too busy";
+  EXPECT_NE(seen.find("/v1/chat/completions {"), std::string::npos) << seen;
+  EXPECT_NE(seen.find("How good is <j>?"), std::string::npos) << seen;
+  systole_.write("wrong.yaml", suite("file:other"));
+  const Captured wrong = eval({}, "wrong.yaml");
+  EXPECT_EQ(wrong.exit.code, 2) << wrong.err;
+  EXPECT_NE(wrong.err.find("does not answer: status 401"), std::string::npos) << wrong.err;
+}
+
+TEST_F(EvalCommand, answers_that_are_programs_are_run) {
+  const std::string rest =
+      "kind: pass_at_k, data: prompts.jsonl, context: \"{prompt}\", tokens: 1, file: p.sh, command: [sh, p.sh], ";
+  systole_.write("code.yaml", "suite: 1\ntasks:\n  - { name: right, " + rest +
+                                  "program: \"test '{response}' = {answer}\" }\n  - { name: wrong, " + rest +
+                                  "program: \"exit 3 # {response}\" }\n");
+  const Captured said = eval({"--unsafe-command", "--samples", "samples.jsonl", "--json"}, "code.yaml");
+  ASSERT_EQ(said.exit.code, 0) << said.err;
+  const Node document = parse_json(said.out, "out").value();
+  EXPECT_EQ(number_at(*document.find("metrics"), "right.pass@1"), 1);
+  EXPECT_EQ(number_at(*document.find("metrics"), "wrong.pass@k"), 0);
+  const std::vector<Node> samples = samples_in("samples.jsonl");
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[1].find("failures")->items()[0].text().find("exit code 3"), 0U);
+  const Captured safe = eval({}, "code.yaml");
+  if (safe.exit.code != 0) {
+    EXPECT_EQ(safe.exit.code, 3) << safe.err;
+    EXPECT_NE(safe.err.find("--unsafe-command"), std::string::npos) << safe.err;
+  }
 }
 
 TEST_F(EvalCommand, a_context_that_is_too_long_loses_its_beginning_and_that_is_said) {

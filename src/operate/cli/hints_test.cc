@@ -171,6 +171,7 @@ TEST(Hints, name_commands_and_options_that_there_are) {
 // Options that stand alone. Code that reads or writes other programs' command lines may have any.
 TEST(Hints, name_options_that_there_are) {
   const std::set<std::string> kOthers{"--shm-size", "--sort", "--list", "--steps", "--label", "--bounding-set",
+                                      "--kill-child",
                                       // Between processes of the program.
                                       "--child", "--probe", "--hash", "--stablehlo-legalize-quant-to-math"};
   const std::set<std::string> options = Program().all_options();

@@ -113,25 +113,29 @@ Result<std::vector<std::vector<std::int32_t>>> prompts_of(const EvalTask& task, 
   return prompts;
 }
 
-// The text of each item's answer.
+// The text of each item's answer; of a program's, that of each sample, one item after the other.
 Result<std::vector<std::string>> answers_of(const EvalTask& task, const EvalModel& model,
                                             const std::vector<std::vector<std::int32_t>>& prompts,
                                             const OnItems& told) {
-  ServingLoop loop(model.engine, {.waiting = static_cast<std::int64_t>(prompts.size())});
+  const std::size_t each = task.program ? static_cast<std::size_t>(task.program->samples) : 1;
+  const std::size_t all = prompts.size() * each;
+  ServingLoop loop(model.engine, {.waiting = static_cast<std::int64_t>(all)});
   SequenceRequest request{.max_tokens = task.tokens, .stop = model.ends};
-  request.sampling.temperature = 0;
+  request.sampling.temperature = task.program ? task.program->temperature : 0;
+  request.sampling.seed = task.program ? task.program->seed : 0;
   request.sampling.never = model.never;
   std::erase_if(request.sampling.never, [&](std::int32_t token) {  // they may end an answer, so they may be drawn
     return std::ranges::find(model.ends, token) != model.ends.end();
   });
   request.stop.push_back(model.tokenizer.eos());
   const bool skips = model.engine.encodes() && model.tokenizer.begins_with_space();
-  std::vector<AnswerText> texts(prompts.size(), AnswerText(model.tokenizer, task.stop, skips));
-  std::vector<std::string> answers(prompts.size());
+  std::vector<AnswerText> texts(all, AnswerText(model.tokenizer, task.stop, skips));
+  std::vector<std::string> answers(all);
   std::size_t done = 0;
-  for (std::size_t i = 0; i < prompts.size(); ++i) {
+  for (std::size_t i = 0; i < all; ++i) {
     request.id = i;
-    request.prompt = prompts[i];
+    request.draw = i;
+    request.prompt = prompts[i / each];
     Status added = loop.add(request, {.token =
                                           [&, i](std::int32_t token) {
                                             answers[i] += texts[i].add(token);
@@ -142,10 +146,10 @@ Result<std::vector<std::string>> answers_of(const EvalTask& task, const EvalMode
                                             answers[i] += texts[i].rest();
                                             ++done;
                                           }});
-    if (!added.ok()) return of_item(std::move(added).error(), task, i);
+    if (!added.ok()) return of_item(std::move(added).error(), task, i / each);
   }
   while (TRY(loop.step())) {
-    if (!told(done)) return interrupted();
+    if (!told(done / each)) return interrupted();
   }
   return answers;
 }
@@ -176,11 +180,74 @@ Result<TaskScores> answer(const EvalTask& task, const EvalModel& model, const On
   return made;
 }
 
+Result<TaskScores> judge_answers(const EvalTask& task, const EvalModel& model, const OnItems& told) {
+  CHECK(task.judge && model.clock != nullptr, "task '{}' has no judge, or no clock", task.name);
+  TaskScores made;
+  Judge judge = TRY(Judge::open(*task.judge, *model.clock));
+  const std::vector<std::vector<std::int32_t>> prompts = TRY(prompts_of(task, model, made.cut_contexts));
+  const std::vector<std::string> answers = TRY(answers_of(task, model, prompts, told));
+  std::vector<double> scores, refused;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (!told(i)) return interrupted();
+    const EvalItem& item = task.items[i];
+    Node fields = item.fields;
+    fields.set("response", replace_invalid_utf8(answers[i]));
+    Result<Judgement> said = judge.score(fields, [&] { return !told(i); });
+    if (!said.ok() && said.error().kind == ErrorKind::interrupted) return interrupted();
+    if (!said.ok()) return of_item(std::move(said).error(), task, i);
+    if (!said->score) made.unjudged.push_back(of_item(error(ErrorKind::invalid, "{}", said->why), i));
+    scores.push_back(said->score.value_or(task.judge->lowest));
+    refused.push_back(said->score ? 0 : 1);
+    made.samples.push_back(Node::map({{"context", item.context},
+                                      {"answer", answers[i]},
+                                      {"judge", said->text},
+                                      {"score", said->score ? Node(*said->score) : Node()},
+                                      {"refused", refused.back()}}));
+  }
+  made.metrics = {mean_metric("score", scores), mean_metric("refused", refused)};
+  return made;
+}
+
+Result<TaskScores> try_programs(const EvalTask& task, const EvalModel& model, const OnItems& told) {
+  CHECK(task.program && model.run_program, "task '{}' has no program, or nothing runs it", task.name);
+  const ProgramSpec& program = *task.program;
+  TaskScores made;
+  const std::vector<std::vector<std::int32_t>> prompts = TRY(prompts_of(task, model, made.cut_contexts));
+  const std::vector<std::string> answers = TRY(answers_of(task, model, prompts, told));
+  const auto each = static_cast<std::size_t>(program.samples);
+  std::vector<double> once, any;
+  for (std::size_t i = 0; i < task.items.size(); ++i) {
+    Node fields = task.items[i].fields, texts = Node::sequence(), whys = Node::sequence();
+    std::int64_t passed = 0;
+    for (std::size_t s = 0; s < each; ++s) {
+      if (!told(i)) return interrupted();
+      const std::string& answer = answers[i * each + s];
+      fields.set("response", answer);
+      const std::string text = TRY(program.text.fill(fields));
+      Result<ProgramTrial> trial = model.run_program(program, text);
+      if (!trial.ok()) return of_item(std::move(trial).error(), task, i);
+      passed += trial->passed ? 1 : 0;
+      texts.push(answer);
+      whys.push(trial->passed ? Node() : Node(trial->why));
+    }
+    once.push_back(pass_at_k(program.samples, passed, 1));
+    any.push_back(pass_at_k(program.samples, passed, program.k));
+    made.samples.push_back(Node::map({{"context", task.items[i].context},
+                                      {"answers", std::move(texts)},
+                                      {"failures", std::move(whys)},
+                                      {"passed", passed},
+                                      {"k", program.k},
+                                      {"pass@1", once.back()},
+                                      {"pass@k", any.back()}}));
+  }
+  made.metrics = {mean_metric("pass@1", once), mean_metric("pass@k", any)};
+  return made;
+}
+
 }  // namespace
 
 Status check_room(const EvalTask& task, const Engine& engine) {
-  const bool answers = task.kind == EvalKind::exact_match || task.kind == EvalKind::regex;
-  if (!answers || room_for_prompt(task, engine) >= 1) return {};
+  if (!asks_for_answers(task.kind) || room_for_prompt(task, engine) >= 1) return {};
   return error(ErrorKind::invalid, "task '{}': answers of {} tokens leave no room for a prompt in a context of {}",
                task.name, task.tokens, engine.cache())
       .hinted("give the task fewer `tokens`, or more --context");
@@ -192,6 +259,8 @@ Result<TaskScores> evaluate(const EvalTask& task, const EvalModel& model, const 
     case EvalKind::bits_per_byte: return measure_texts(task, model, told);
     case EvalKind::exact_match:
     case EvalKind::regex: return answer(task, model, told);
+    case EvalKind::judge: return judge_answers(task, model, told);
+    case EvalKind::pass_at_k: return try_programs(task, model, told);
   }
   return interrupted();
 }

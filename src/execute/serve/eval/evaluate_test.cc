@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "execute/serve/eval/log_likelihood.h"
 #include "execute/serve/eval/testing/tiny_scorer.h"
+#include "ground/net/testing/http_stub.h"
 
 namespace systole {
 namespace {
@@ -157,6 +159,71 @@ TEST(Evaluate, an_item_of_which_nothing_can_be_said_counts_as_wrong_and_is_named
   const Result<TaskScores> damaged = evaluated(scorer, choice);
   ASSERT_FALSE(damaged.ok()) << "what is wrong with the model is wrong with all items";
   EXPECT_TRUE(damaged.error().message.starts_with("task 'c', item ")) << damaged.error().message;
+}
+
+// Two answers get scores, one is refused.
+TEST(Evaluate, a_judge_scores_answers_and_one_that_it_refuses_counts_as_the_lowest) {
+  std::atomic<int> asked = 0;
+  StubServer server([&](const StubRequest&, StubAnswer& answer) {
+    const char* const said[] = {"Score: 9", "Score: 4", "I would rather not."};
+    answer.whole(200, fmt::format("{{\"choices\": [{{\"message\": {{\"content\": \"{}\"}}}}]}}", said[asked++ % 3]));
+  });
+  const TinyScorer scorer(1, true);
+  FakeClock clock;
+  EvalModel model = model_of(scorer);
+  model.clock = &clock;
+  EvalTask task{.name = "t", .kind = EvalKind::judge, .tokens = 4};
+  task.judge = JudgeSpec{.url = server.url(),
+                         .model = "m",
+                         .prompt = FieldTemplate::parse("{q}{response}").value(),
+                         .pattern = TextPattern::compile("Score: (\\d+)").value(),
+                         .lowest = 1,
+                         .highest = 10};
+  for (const char* text : {"badoki", "lumen", "men"})
+    task.items.push_back({.context = text, .fields = Node::map({{"q", text}})});
+  const TaskScores scores = evaluate(task, model, [](std::size_t) { return true; }).value();
+  ASSERT_EQ(scores.metrics.size(), 2U);
+  EXPECT_DOUBLE_EQ(scores.metrics[0].value, (9 + 4 + 1) / 3.0);
+  EXPECT_DOUBLE_EQ(scores.metrics[1].value, 1 / 3.0);
+  ASSERT_EQ(scores.unjudged.size(), 1U);
+  EXPECT_EQ(scores.unjudged[0].message, "item 2: the judge said no score");
+  EXPECT_EQ(scores.samples[0].find("score")->as_double().value(), 9);
+  EXPECT_TRUE(scores.samples[2].find("score")->is_null());
+  EXPECT_EQ(scores.samples[2].text_at("judge"), "I would rather not.");
+  EXPECT_EQ(asked, 3);
+}
+
+TEST(Evaluate, programs_are_sampled_for_each_item_and_tried) {
+  EvalTask task{.name = "t", .kind = EvalKind::pass_at_k, .tokens = 6};
+  task.program = ProgramSpec{.text = FieldTemplate::parse("{q}|{response}").value(),
+                             .command = {"x"},
+                             .samples = 4,
+                             .k = 2,
+                             .temperature = 1,
+                             .seed = 7};
+  for (const char* text : {"badoki", "lumen", "men"})
+    task.items.push_back({.context = text, .fields = Node::map({{"q", text}})});
+  const auto scored = [&](const TinyScorer& scorer) {
+    EvalModel model = model_of(scorer);
+    std::size_t calls = 0;
+    model.run_program = [&](const ProgramSpec& spec, const std::string& text) -> Result<ProgramTrial> {
+      EXPECT_TRUE(text.starts_with(task.items[calls / 4].context + "|")) << text;
+      EXPECT_EQ(spec.k, 2);
+      const bool passed = calls++ % 4 == 1;  // one of each item's four
+      return ProgramTrial{passed, passed ? "" : "no"};
+    };
+    TaskScores scores = evaluate(task, model, [](std::size_t) { return true; }).value();
+    EXPECT_EQ(calls, 12U);
+    return scores;
+  };
+  const TinyScorer alone(1, true), together(3, true);
+  const TaskScores one = scored(alone), many = scored(together);
+  EXPECT_EQ(one.samples, many.samples) << "draws depend on nothing but the seed and their number";
+  ASSERT_EQ(one.metrics.size(), 2U);
+  EXPECT_DOUBLE_EQ(one.metrics[0].value, 0.25);
+  EXPECT_DOUBLE_EQ(one.metrics[1].value, 0.5);
+  EXPECT_TRUE(one.samples[0].find("failures")->items()[1].is_null());
+  EXPECT_EQ(one.samples[0].find("failures")->items()[2].text(), "no");
 }
 
 }  // namespace

@@ -78,9 +78,13 @@ std::vector<std::string> unmet(const std::vector<EvalRequirement>& requirements,
 
 Node results_node(const EvalSuite& suite, const std::vector<EvaluatedModel>& models,
                   const std::vector<std::string>& unmet) {
-  Node names = Node::sequence(), tasks = Node::sequence(), missed = Node::sequence();
-  for (const EvaluatedModel& model : models)
-    names.push(Node::map({{"name", model.name}, {"step", model.step ? Node(*model.step) : Node()}}));
+  Node names = Node::sequence(), files = Node::sequence(), tasks = Node::sequence(), missed = Node::sequence();
+  for (const EvaluatedModel& model : models) {
+    Node one = Node::map({{"name", model.name}, {"step", model.step ? Node(*model.step) : Node()}});
+    if (!model.sha256.empty()) one.set("sha256", model.sha256);
+    names.push(std::move(one));
+  }
+  for (const EvalFile& file : suite.files) files.push(Node::map({{"path", file.path}, {"sha256", file.sha256}}));
   for (std::size_t t = 0; t < suite.tasks.size(); ++t) {
     const EvalTask& task = suite.tasks[t];
     Node metrics = Node::sequence();
@@ -91,8 +95,12 @@ Node results_node(const EvalSuite& suite, const std::vector<EvaluatedModel>& mod
                           {"metrics", std::move(metrics)}}));
   }
   for (const std::string& one : unmet) missed.push(one);
-  Node results = Node::map(
-      {{"suite", suite.path}, {"models", std::move(names)}, {"tasks", std::move(tasks)}, {"unmet", std::move(missed)}});
+  Node results = Node::map({{"suite", suite.path},
+                            {"suite_sha256", suite.sha256()},
+                            {"files", std::move(files)},
+                            {"models", std::move(names)},
+                            {"tasks", std::move(tasks)},
+                            {"unmet", std::move(missed)}});
   if (models.size() == 1) results.set("metrics", plain_metrics(suite, models[0]));
   return results;
 }

@@ -16,6 +16,7 @@ struct EvaluatedModel {
   std::string name;
   std::optional<std::int64_t> step;  // of a run's checkpoint
   std::vector<TaskScores> tasks;     // those of the suite, in its order
+  std::string sha256 = {};           // ServedModel::hash; empty: not asked for
 };
 
 // A bound that every model must keep: "colours.acc>=0.71".
@@ -31,7 +32,7 @@ Result<EvalRequirement> requirement_of(const Requirement& requirement, const Eva
 std::vector<std::string> unmet(const std::vector<EvalRequirement>& requirements,
                                const std::vector<EvaluatedModel>& models);
 
-// {"suite": …, "models": [{"name", "step"}], "tasks": [{"task", "kind", "items", "metrics": [{"metric", "values":
+// {"suite": …, "suite_sha256": …, "files": [{"path", "sha256"}], "models": [{"name", "step"}], "tasks": [{"task", "kind", "items", "metrics": [{"metric", "values":
 // [estimate of each model], "differences": [estimate of each model but the first, less the first]}]}], "unmet": […]};
 // of one model also "metrics": {"TASK.METRIC": value}.
 // An estimate is {"value", "standard_error", "low", "high"}; all but the value are null for a single item.

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "ground/base/testing/files.h"
 #include "ground/base/text_file.h"
+#include "ground/store/sha256.h"
 
 namespace systole {
 namespace {
@@ -75,6 +78,59 @@ TEST_F(EvalSuiteTest, answers_and_texts) {
   EXPECT_EQ(suite.tasks[3].items[1].target, "<two>");
 }
 
+TEST_F(EvalSuiteTest, a_judge_and_its_key) {
+  write("key", " sesame\n");
+  std::filesystem::permissions(folder_.path() + "/key", std::filesystem::perms::owner_read);
+  const auto judged = [&](const std::string& judge, const std::string& data = "{ q: x, a: 3 }") {
+    return read("  - name: t\n    kind: judge\n    data: [" + data + "]\n    context: \"{q}\"\n    judge: { url: " +
+                "\"http://h:1/v1/\", model: m, pattern: '(\\d+)', " + judge + " }\n");
+  };
+  const std::string rest = "scores: [1, 10], prompt: \"{q}: {response}?\"";
+  const EvalSuite suite = judged(rest + ", key: file:key, timeout: 5s, retries: 0").value();
+  const JudgeSpec& judge = *suite.tasks[0].judge;
+  EXPECT_EQ(judge.url, "http://h:1/v1");
+  EXPECT_EQ(judge.key, "sesame");
+  EXPECT_EQ(judge.timeout, Seconds(5.0));
+  EXPECT_EQ(judge.retries, 0);
+  EXPECT_EQ(suite.tasks[0].items[0].fields.text_at("a"), "3");
+  EXPECT_EQ(suite.files.size(), 1U) << "the key is no part of what is asked";
+  EXPECT_TRUE(suite.generates());
+  for (const auto& [wrong, said] : std::vector<std::pair<std::string, std::string>>{
+           {rest + ", key: sk-secret", "a suite has no key itself"},
+           {rest + ", key: env:SYSTOLE_NO_SUCH_KEY", "there is no environment variable 'SYSTOLE_NO_SUCH_KEY'"},
+           {rest + ", key: file:gone", "gone"},
+           {rest + ", timeout: 0s", "1ms to 1h"},
+           {"scores: [1, 10], prompt: \"{q}?\"", "the prompt does not have the answer"},
+           {"scores: [10, 1], prompt: \"{response}\"", "the lowest score is not below"},
+           {"scores: [1], prompt: \"{response}\"", "the lowest and the highest score"},
+           {"scores: [1, 10], prompt: \"{response} {gone}\"", "there is no such field"}}) {
+    const Result<EvalSuite> refused = judged(wrong);
+    ASSERT_FALSE(refused.ok()) << wrong;
+    EXPECT_NE(to_string(refused.error()).find(said), std::string::npos) << to_string(refused.error());
+    EXPECT_EQ(to_string(refused.error()).find("sk-secret"), std::string::npos) << to_string(refused.error());
+  }
+  EXPECT_NE(judged(rest, "{ q: x, response: y }").error().message.find("a field 'response'"), std::string::npos);
+}
+
+TEST_F(EvalSuiteTest, programs_and_their_bounds) {
+  const auto coded = [&](const std::string& more) {
+    return read("  - { name: t, kind: pass_at_k, data: [{ p: x }], context: \"{p}\", program: \"{p}{response}\", " +
+                more + " }\n");
+  };
+  const EvalSuite suite =
+      coded("command: [sh, a.sh], file: a.sh, samples: 10, k: 5, temperature: 0.8, timeout: 3s, memory: 64MiB").value();
+  const ProgramSpec& program = *suite.tasks[0].program;
+  EXPECT_EQ(program.command, (std::vector<std::string>{"sh", "a.sh"}));
+  EXPECT_EQ(program.k, 5);
+  EXPECT_EQ(program.timeout, Seconds(3.0));
+  EXPECT_EQ(program.memory, kMiB * 64);
+  EXPECT_TRUE(suite.runs_programs());
+  EXPECT_FALSE(coded("command: []").ok());
+  EXPECT_FALSE(coded("command: [sh], file: ../a").ok());
+  EXPECT_FALSE(coded("command: [sh], samples: 2, k: 3, temperature: 1").ok());
+  EXPECT_EQ(coded("command: [sh], samples: 2").error().message, "at temperature 0 all 2 samples are the same");
+}
+
 TEST_F(EvalSuiteTest, a_requirement_can_name_every_task) {
   const auto called = [&](const std::string& name) {
     return read("  - { name: \"" + name + "\", kind: bits_per_byte, data: [{ t: x }], text: \"{t}\" }\n");
@@ -86,6 +142,51 @@ TEST_F(EvalSuiteTest, a_requirement_can_name_every_task) {
     EXPECT_NE(called(name).error().message.find("--require"), std::string::npos);
   }
   EXPECT_FALSE(read("  - { name: \"\", kind: bits_per_byte, data: [{ t: x }], text: \"{t}\" }\n").ok());
+}
+
+TEST_F(EvalSuiteTest, several_suites_are_one_whose_tasks_have_their_names) {
+  const std::string task = "suite: 1\ntasks:\n  - { name: t, kind: bits_per_byte, data: data.jsonl, text: \"{t}\" }\n";
+  write("terse.yaml", task);
+  std::filesystem::create_directory(folder_.path() + "/more");
+  write("more/polite.v2.yaml", task);
+  write("more/terse.yml", task);
+  write("a b.yaml", task);
+  write("data.jsonl", "{\"t\": \"here\"}\n");
+  write("more/data.jsonl", "{\"t\": \"there\"}\n{\"t\": \"again\"}\n");
+  const auto at = [&](const std::string& name) { return folder_.path() + "/" + name; };
+  const EvalSuite both = read_suites({at("terse.yaml"), at("more/polite.v2.yaml")}, 1).value();
+  ASSERT_EQ(both.tasks.size(), 2U);
+  EXPECT_EQ(both.tasks[0].name, "terse/t");
+  EXPECT_EQ(both.tasks[1].name, "polite.v2/t");
+  ASSERT_EQ(both.tasks[1].items.size(), 1U) << "the limit";
+  EXPECT_EQ(both.tasks[1].items[0].target, "there") << "its own folder's";
+  EXPECT_EQ(read_suites({at("terse.yaml")})->tasks[0].name, "t");
+  const Result<EvalSuite> wrong =
+      read_suites({at("terse.yaml"), at("more/terse.yml"), at("a b.yaml"), at("gone.yaml")});
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.error().message, "two suites are called 'terse'");
+  EXPECT_EQ(wrong.error().where.file, at("more/terse.yml"));
+  ASSERT_EQ(wrong.error().others.size(), 2U);
+  EXPECT_EQ(wrong.error().others[0].message, "--require cannot name the task 'a b/t'");
+}
+
+TEST_F(EvalSuiteTest, has_the_hashes_of_all_that_it_read) {
+  write("prose.txt", "Once.");
+  write("data.jsonl", "{\"t\": \"x\"}\n");
+  const std::string tasks =
+      "  - { name: a, kind: bits_per_byte, file: prose.txt }\n"
+      "  - { name: b, kind: bits_per_byte, data: data.jsonl, text: \"{t}\" }\n"
+      "  - { name: c, kind: exact_match, data: data.jsonl, context: x, target: y, few_shot: { data: data.jsonl, count: "
+      "1 "
+      "} }\n";
+  const EvalSuite suite = read(tasks).value();
+  ASSERT_EQ(suite.files.size(), 3U) << "each once";
+  EXPECT_EQ(suite.files[0].path, folder_.path() + "/suite.yaml");
+  EXPECT_EQ(suite.files[1].sha256, sha256_of("Once."));
+  EXPECT_EQ(suite.sha256(),
+            sha256_of(suite.files[0].sha256 + "\n" + sha256_of("Once.") + "\n" + suite.files[2].sha256 + "\n"));
+  write("data.jsonl", "{\"t\": \"y\"}\n");
+  EXPECT_NE(read(tasks)->sha256(), suite.sha256());
 }
 
 TEST_F(EvalSuiteTest, all_wrong_tasks_are_told_at_once_at_their_places) {
