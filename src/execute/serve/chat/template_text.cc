@@ -114,6 +114,7 @@ std::string titled(const std::string& text, bool filter) {
 std::size_t find_text(std::string_view text, std::string_view part, std::size_t from) {
   if (from > text.size()) return std::string::npos;
   if (part.empty()) return from;
+  if (part.size() == 1) return text.find(part[0], from);
   const void* found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
   return found == nullptr ? std::string::npos : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
 }
