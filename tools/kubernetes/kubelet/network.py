@@ -70,6 +70,8 @@ def take(listener, port):
             outer.close()
             continue
         inner.settimeout(None)
+        for side in (outer, inner):
+            side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # it adds no delay of its own
         threading.Thread(target=carry, args=(outer, inner), daemon=True).start()
 
 
