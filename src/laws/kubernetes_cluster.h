@@ -53,7 +53,8 @@ class Kubernetes : public testing::Test {
     delete place_;
   }
   // Adds nodes that run pods, with this build's program in place of an image's.
-  static void add_nodes(const std::vector<std::string>& names, const std::string& capacity = "cpu=1,memory=1Gi") {
+  static void add_nodes(const std::vector<std::string>& names, const std::string& capacity = "cpu=1,memory=1Gi",
+                        const std::vector<std::string>& more = {}) {
     if (!missing_.empty()) return;
     Command command;
     command.argv = {kKubelet,     "cluster",
@@ -62,6 +63,7 @@ class Kubernetes : public testing::Test {
                     "--life",     "900",
                     "--bind",     std::string(kSystole) + ":/usr/local/bin/systole"};
     command.argv.insert(command.argv.end(), names.begin(), names.end());
+    command.argv.insert(command.argv.end(), more.begin(), more.end());
     command.cwd = place_->string();
     command.out = command.err = ChildStream::append((*place_ / "kubelet.log").string());
     kubelets_.push_back(std::make_unique<Kubelet>(command));

@@ -1,8 +1,8 @@
 """One container: a process in a root folder of its own, as its pod's user, whose output is kept line by line.
 
 There are no images: the root is this machine's, seen through an overlay that what the container writes falls into, with
-the pod's volumes and names over it. Processes, host name and mounts are namespaces of their own; the network is this
-machine's loopback, on which each pod has an address.
+the pod's volumes and names over it. Processes, host name and mounts are namespaces of their own; the network is its
+pod's own (network.py), or else this machine's loopback, on which each pod has an address.
 """
 import datetime
 import os
@@ -39,9 +39,10 @@ def now():
 
 
 class Container:
-    """`mounts`: (how, source, target) each. Ended: `code` is what it ended with, 128 and the signal's number if by one."""
+    """`mounts`: (how, source, target) each. `network`: the path of its pod's own, if it has one. Ended: `code` is what it
+    ended with, 128 and the signal's number if by one."""
 
-    def __init__(self, spec, place, environment, mounts, security, host_name):
+    def __init__(self, spec, place, environment, mounts, security, host_name, network=None):
         self.spec, self.place, self.security = spec, place, security
         self.environment = {"PATH": DEFAULT_PATH, "HOSTNAME": host_name, **environment}
         self.log = f"{place}/log"
@@ -50,9 +51,11 @@ class Container:
         with open(f"{place}/mounts", "w", encoding="utf-8") as file:
             file.writelines(f"{how} {source} {target}\n" for how, source, target in mounts)
         words = spec.get("command", []) + spec.get("args", [])
+        into = ["nsenter", f"--net={network}", "--"] if network else []
         self.process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--uts", "--ipc", "--propagation", "private",
-             "--fork", "--kill-child", "/bin/sh", "-c", ENTER, "enter", place, host_name,
+            ["setpriv", "--pdeathsig", "KILL", *into,
+             "unshare", "--mount", "--pid", "--uts", "--ipc", "--propagation", "private", "--fork", "--kill-child",
+             "/bin/sh", "-c", ENTER, "enter", place, host_name,
              *as_user(security), "env", "-C", spec.get("workingDir", "/"), "--", *words],
             env=self.environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
@@ -82,8 +85,9 @@ class Container:
     def inside(self, words, tty):
         """The words that run others beside its own, and their environment. A terminal is the session's of the inside."""
         session = ["setsid", "--ctty", "--wait"] if tty else []
-        return ["nsenter", f"--target={self.children()[0]}", "--mount", "--pid", "--uts", "--ipc", "--root", "--", *session,
-                *as_user(self.security), "env", "-C", self.spec.get("workingDir", "/"), "--", *words], self.environment
+        spaces = ["--mount", "--pid", "--uts", "--ipc", "--net", "--root"]
+        return ["nsenter", f"--target={self.children()[0]}", *spaces, "--", *session, *as_user(self.security),
+                "env", "-C", self.spec.get("workingDir", "/"), "--", *words], self.environment
 
     def signal(self, number):
         """To its first process alone, as containers have it; the others end with that one."""
@@ -107,8 +111,9 @@ class Container:
 
 
 def as_user(security):
-    """The words that take a container's rights away, from the securityContexts of pod and container."""
-    words = ["setpriv", "--inh-caps", "-all"]
+    """The words that take a container's rights away, from the securityContexts of pod and container. A process that becomes
+    another user no longer dies with its parent; so that is asked for again."""
+    words = ["setpriv", "--pdeathsig", "KILL", "--inh-caps", "-all"]
     if "runAsUser" in security:
         user, group = security["runAsUser"], security.get("runAsGroup", 0)
         groups = [group, *security.get("supplementalGroups", []), *([security["fsGroup"]] if "fsGroup" in security else [])]

@@ -9,11 +9,12 @@ from pod import Pod
 
 
 class Kubelet:
-    """`nodes`: names. `binds`: (how, source, target) that every container sees beside its volumes."""
+    """`nodes`: names. `binds`: (how, source, target) that every container sees beside its volumes. `own_ports`: each pod
+    has a network of its own."""
 
-    def __init__(self, cluster, folder, nodes, labels, capacity, binds):
+    def __init__(self, cluster, folder, nodes, labels, capacity, binds, own_ports):
         self.api, self.folder, self.nodes, self.binds = Api(cluster), folder, nodes, binds
-        self.labels, self.capacity = labels, capacity
+        self.labels, self.capacity, self.own_ports = labels, capacity, own_ports
         self.pods, self.lock = {}, threading.Lock()
         self.stale = threading.Event()          # names may have changed
         self.services = {}

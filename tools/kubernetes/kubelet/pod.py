@@ -7,6 +7,8 @@ import time
 
 from api import MERGE, Refused
 from container import Container, now
+from network import Network
+from probes import Probes, check
 from volumes import NotYet, Volumes, expanded
 
 
@@ -20,10 +22,12 @@ class Pod(threading.Thread):
         self.path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
         self.place = f"{kubelet.folder}/pods/{meta['namespace']}_{meta['name']}_{meta['uid']}"
         self.hosts, self.host_name = f"{self.place}/hosts", thing["spec"].get("hostname", meta["name"])
-        self.containers, self.restarts = {}, {}
+        self.containers, self.restarts, self.probes = {}, {}, {}
+        self.network = None                # its own, if pods have one
         self.gone = threading.Event()      # the object is no longer there, or the kubelet ends
         self.changed = threading.Event()
         self.told_to_end = None            # when, by the monotonic clock
+        self.stopping = set()              # containers that were told
         self.ready = False
 
     # What others call.
@@ -62,6 +66,8 @@ class Pod(threading.Thread):
                 raise
             self._end_all(signal.SIGKILL)
         finally:
+            if self.network:
+                self.network.close()
             self.kubelet.forget(self)
 
     def _where(self):
@@ -80,6 +86,7 @@ class Pod(threading.Thread):
                 volumes = Volumes(self.api, self.thing, self.place)
                 volumes.make()
                 first, rest = self.thing["spec"].get("initContainers", []), self.thing["spec"]["containers"]
+                self._make_network(rest)
                 starts = {spec["name"]: self._start_of(spec, volumes) for spec in first + rest}
                 break
             except NotYet as reason:
@@ -99,6 +106,14 @@ class Pod(threading.Thread):
             self._start(spec["name"])
         return True
 
+    def _make_network(self, specs):
+        if not self.kubelet.own_ports or self.network:
+            return
+        try:
+            self.network = Network(self.address, [port["containerPort"] for spec in specs for port in spec.get("ports", [])])
+        except OSError as failure:
+            raise NotYet(f"network of {self.address}: {failure}") from failure
+
     def _wait_for(self, name):
         while self.containers[name].poll() is None and not self._deleted():
             time.sleep(0.02)
@@ -106,18 +121,21 @@ class Pod(threading.Thread):
 
     def _start(self, name):
         self.containers[name] = self.starts[name]()
+        self.probes[name] = Probes(self.containers[name], self.address)
 
     def _start_of(self, spec, volumes):
         """What starts this container, all that it names being there."""
         security = {**self.thing["spec"].get("securityContext", {}), **spec.get("securityContext", {})}
         if security.get("runAsNonRoot") and not security.get("runAsUser"):
             raise NotYet(f"container {spec['name']}: runAsNonRoot, and no runAsUser says who")
+        check(spec)
         environment = volumes.environment(spec)
         mounts = [("ro" if m.get("readOnly") or m["name"] in volumes.read_only else "rw", os.path.join(volumes.folders[m["name"]], m.get("subPath", "")),
                    m["mountPath"]) for m in spec.get("volumeMounts", [])]
         mounts += [("rw", self.hosts, "/etc/hosts"), *self.kubelet.binds]
         words = {key: [expanded(word, environment) for word in spec.get(key, [])] for key in ("command", "args")}
-        return lambda: Container({**spec, **words}, f"{self.place}/{spec['name']}", environment, mounts, security, self.host_name)
+        return lambda: Container({**spec, **words}, f"{self.place}/{spec['name']}", environment, mounts, security, self.host_name,
+                                 self.network.path if self.network else None)
 
     def _attend(self):
         """Until all of them have ended for good."""
@@ -135,6 +153,10 @@ class Pod(threading.Thread):
                     self.restarts[spec["name"]] = self.restarts.get(spec["name"], 0) + 1
                     self._start(spec["name"])
                     self._report("Running")
+                elif self.probes[spec["name"]].failed and not self._deleted():
+                    self.containers[spec["name"]].signal(signal.SIGKILL)
+            if self._is_ready() != self.ready:
+                self._report("Running")
             if all(self.containers[spec["name"]].poll() is not None for spec in self.thing["spec"]["containers"]):
                 return
 
@@ -143,9 +165,13 @@ class Pod(threading.Thread):
             return
         if self.told_to_end is None:
             self.told_to_end = time.monotonic()
-            for container in self.containers.values():
+        waited = time.monotonic() - self.told_to_end
+        for name, container in self.containers.items():
+            before = container.spec.get("lifecycle", {}).get("preStop", {}).get("sleep", {}).get("seconds", 0)
+            if name not in self.stopping and waited >= before:
+                self.stopping.add(name)
                 container.signal(signal.SIGTERM)
-        if time.monotonic() - self.told_to_end > self.thing["metadata"].get("deletionGracePeriodSeconds", 30):
+        if waited > self.thing["metadata"].get("deletionGracePeriodSeconds", 30):
             self._end_all(signal.SIGKILL)
 
     def _end_all(self, number):
@@ -171,10 +197,13 @@ class Pod(threading.Thread):
 
     # What it says of itself.
 
+    def _is_ready(self):
+        return all(self.probes[spec["name"]].ready for spec in self.thing["spec"]["containers"])
+
     def _report(self, phase, waiting=None):
         if self.gone.is_set():
             return
-        self.ready = phase == "Running"
+        self.ready = phase == "Running" and self._is_ready()
         status = {**self._where(), "phase": phase, "startTime": self.thing["status"].get("startTime", now())}
         status["conditions"] = [self._condition("Initialized", True), self._condition("ContainersReady", self.ready),
                                 self._condition("Ready", self.ready)]
@@ -187,7 +216,9 @@ class Pod(threading.Thread):
     def _status(self, spec, waiting):
         container = self.containers.get(spec["name"])
         if container:
-            return {**container.status(), "restartCount": self.restarts.get(spec["name"], 0)}
+            status, probes = container.status(), self.probes[spec["name"]]
+            return {**status, "restartCount": self.restarts.get(spec["name"], 0),
+                    "ready": status["ready"] and probes.ready, "started": status["started"] and probes.started}
         return {"name": spec["name"], "image": spec["image"], "imageID": "", "ready": False, "restartCount": 0,
                 "state": {"waiting": {"reason": "ContainerCreating", "message": waiting or ""}}}
 
