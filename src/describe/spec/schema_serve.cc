@@ -133,6 +133,9 @@ void add_server_keys(std::vector<Key>& keys) {
   keys.push_back({.path = "serve.objective.tpot",
                   .codec = optional_seconds_codec(AT(serve.tpot)),
                   .doc = "95 of 100 requests have each further token within this time, on average of the answer.",
+                  .more =
+                      "Prompts are computed in pieces that keep a step within it (`systole serve --tpot`), or within "
+                      "50 ms where it is not said.",
                   .optional = true,
                   .when = kServed});
 }

@@ -98,10 +98,11 @@ std::string serve_words(const Workload& workload) {
   const ServeSpec& serve = workload.serve;
   const std::string& weights = workload.model.weights;
   return fmt::format(
-      "systole serve {} --slots {} --context {} --waiting {}{}{}{}", weights.empty() ? "RUN" : shell_word(weights),
+      "systole serve {} --slots {} --context {} --waiting {}{}{}{}{}", weights.empty() ? "RUN" : shell_word(weights),
       serve.slots, serve.context.value_or(workload.model.context()), serve.waiting,
       serve.prefill_tokens ? fmt::format(" --prefill-tokens {}", *serve.prefill_tokens) : "",
-      serve.parameter == DType::i8 ? " --weights int8" : "", serve.cache == DType::bf16 ? " --cache-type bf16" : "");
+      serve.parameter == DType::i8 ? " --weights int8" : "", serve.cache == DType::bf16 ? " --cache-type bf16" : "",
+      serve.tpot && !serve.prefill_tokens ? fmt::format(" --tpot {}s", serve.tpot->count()) : "");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "execute/serve/balance/balancer.h"
 #include "execute/weights/lora_adapter.h"
 #include "ground/base/counted.h"
+#include "ground/base/quantity.h"
 #include "ground/base/start_phases.h"
 #include "ground/base/text_file.h"
 #include "ground/process/machine.h"
@@ -32,7 +33,7 @@ constexpr std::int64_t kMostCacheTokens = std::int64_t{1} << 31;  // their pages
 
 struct ServeCommand {
   std::string run, name, backend = "cpu", listen = "127.0.0.1", token_file, certificate, key, chat_template, pooling;
-  std::string speculate, follow, canary, shadow, cache_type = "f32";
+  std::string speculate, follow, canary, shadow, tpot, cache_type = "f32";
   std::vector<std::string> lora;  // NAME=PATH
   bool unnormalized = false;
   int port = 8000;
@@ -168,16 +169,24 @@ void check_cache(const ServeCommand& options, const ServedModel& served, std::in
   }
 }
 
+// How long a running answer may wait for its next token while prompts are computed.
+Seconds hold_of(const ServeCommand& options) {
+  if (options.tpot.empty()) return kUsualHold;
+  const Result<Seconds> hold = parse_seconds(options.tpot);
+  if (hold.ok() && *hold > Seconds()) return *hold;
+  fail(error(ErrorKind::invalid, "--tpot: '{}' is no time above 0", options.tpot).hinted("--tpot 100ms"));
+}
+
 // How prompts are computed beside running answers.
 ServingLoopOptions piece_options(const ServeCommand& options, Clock& clock) {
   if (options.prefill_tokens > 0) return {.prefill_beside = options.prefill_tokens};
-  return {.hold = kUsualHold, .clock = &clock};
+  return {.hold = hold_of(options), .clock = &clock};
 }
 
 void check_prefill(std::int64_t tokens) {
   if (tokens == 0 || ServeSpec::may_prefill(tokens)) return;
   fail(error(ErrorKind::invalid, "--prefill-tokens: {} is no power of two from 16 to 512", tokens)
-           .hinted("--prefill-tokens 64, or leave it out: as many as keep a step within " + to_string(kUsualHold)));
+           .hinted("--prefill-tokens 64, or leave it out: as many as keep a step within --tpot"));
 }
 
 // The adapters of --lora.
@@ -283,6 +292,7 @@ void report_end(const ServingCounts& counts, Context& context) {
 
 ExitCode serve(const ServeCommand& options, Context& context) {
   check_prefill(options.prefill_tokens);
+  hold_of(options);
   if (options.replicas > 1 || !options.canary.empty() || !options.shadow.empty())
     return serve_replicas(options, context);
   const Speculation speculation = speculation_for(options.speculate, options.backend).value();
@@ -394,9 +404,15 @@ void add_serve(Subcommand app, Context& context) {
       .add_option("--prefill-tokens", options->prefill_tokens,
                   "tokens of prompts in a step that has tokens of running answers too, a power of two from 16 to 512: "
                   "fewer hold those up for less long, and finish prompts later; 0: as many as keep such a step within "
-                  "50 ms, as it is measured")
+                  "--tpot, as it is measured")
       .check(at_least(0))
       .capture_default_str();
+  command
+      .add_option(
+          "--tpot", options->tpot,
+          "how long a running answer may wait for its next token while prompts are computed, such as 100ms (the "
+          "key serve.objective.tpot); without it 50ms")
+      .excludes("--prefill-tokens");
   command.add_option("--waiting", options->waiting, "requests that wait for a slot; one more is refused with 429")
       .check(at_least(0))
       .capture_default_str();

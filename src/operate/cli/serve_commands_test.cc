@@ -545,6 +545,12 @@ TEST_F(ServeCommand, pieces_of_prompts_are_powers_of_two) {
         << odd.err;
     EXPECT_NE(odd.err.find("hint: --prefill-tokens 64, or leave it out"), std::string::npos) << odd.err;
   }
+  for (const char* time : {"0", "100", "-1s", "soon"}) {
+    const Captured odd = systole_->run({"serve", "tiny-1", "--backend", "reference", "--port", "0", "--tpot", time});
+    EXPECT_EQ(odd.exit.code, 2) << odd.err;
+    EXPECT_NE(odd.err.find(fmt::format("--tpot: '{}' is no time above 0", time)), std::string::npos) << odd.err;
+    EXPECT_NE(odd.err.find("hint: --tpot 100ms"), std::string::npos) << odd.err;
+  }
 }
 
 // Pages for one sequence: two at once take turns, and each gets its own answer.

@@ -26,7 +26,10 @@ std::vector<Word> words_of(const Workload& workload, const ClusterJob& job, cons
   option("--slots", std::to_string(serve.slots));
   option("--context", std::to_string(serve.context.value_or(workload.model.context())));
   option("--waiting", std::to_string(serve.waiting));
-  if (serve.prefill_tokens) option("--prefill-tokens", std::to_string(*serve.prefill_tokens));
+  if (serve.prefill_tokens)
+    option("--prefill-tokens", std::to_string(*serve.prefill_tokens));
+  else if (serve.tpot)
+    option("--tpot", fmt::format("{}s", serve.tpot->count()));
   if (serve.parameter == DType::i8) option("--weights", "int8");
   if (serve.cache != DType::f32) option("--cache-type", name_of(serve.cache));
   option("--grace", std::to_string(server_grace(job)));

@@ -124,7 +124,7 @@ void ServingPlanner::play(ServingRow& row) const {
   // All slots have their pages and no prompts begin alike, so a pool would decide nothing.
   server.limits.pages = 0;
   server.limits.prefill_beside = serve.prefill_tokens.value_or(0);
-  if (!serve.prefill_tokens) server.limits.hold = kUsualHold;
+  if (!serve.prefill_tokens) server.limits.hold = serve.tpot.value_or(kUsualHold);
   row.capacity = capacity_of(server, serve, plan_.trace);
   const ServingCapacity& most = *row.capacity;
   if (most.load <= 0) return;
