@@ -206,7 +206,8 @@ ServingStep ServingScheduler::next() {
     if (choice_ && !left && piece.last) left = left_beside(step);  // it has its first token, and waits for the next
   };
   if (unfinished_) add(*unfinished_);
-  for (std::size_t s = 0; s < slots_.size() && !waiting_.empty() && most().tokens > 0; ++s) {
+  // A prompt that is not finished is the next to go on: none begins after it, also where a shorter piece would fit.
+  for (std::size_t s = 0; s < slots_.size() && !waiting_.empty() && !unfinished_ && most().tokens > 0; ++s) {
     if (slots_[s].taken) continue;
     const auto chosen = choose();
     if (chosen == waiting_.end()) break;

@@ -107,6 +107,28 @@ struct PacedMachine {
   }
 };
 
+// Where a piece of 256 tokens leaves time for one of 64.
+TEST(ServingScheduler, what_a_piece_leaves_of_the_time_goes_to_no_other_prompt) {
+  PacedMachine machine{8.9e-3, 1.7e-4, 8e-3};
+  machine.limits.hold = Seconds(0.1);
+  ServingScheduler scheduler(machine.limits);
+  scheduler.add({.id = 1, .prompt = 10});
+  machine.compute(scheduler, scheduler.next());
+  scheduler.add({.id = 2, .prompt = 3000});
+  scheduler.add({.id = 3, .prompt = 3000});
+  Ids pieces, ended;
+  for (int i = 0; i < 60 && ended.size() < 2; ++i) {
+    const ServingStep step = scheduler.next();
+    for (const Piece& piece : step.prefill) {
+      if (pieces.empty() || pieces.back() != piece.id) pieces.push_back(piece.id);
+      if (piece.last) ended.push_back(piece.id);
+    }
+    machine.compute(scheduler, step);
+  }
+  EXPECT_EQ(pieces, (Ids{2, 3})) << "one after the other";
+  EXPECT_EQ(ended, (Ids{2, 3}));
+}
+
 TEST(ServingScheduler, a_stream_beside_a_long_prompt_is_held_up_no_longer_than_it_may) {
   const struct {
     double pass, token, decode;

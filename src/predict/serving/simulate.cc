@@ -42,6 +42,7 @@ class Player {
       } else if (!arrivals_.empty()) {
         now_ = arrivals_.top().request.at;
       } else {
+        CHECK(running_.empty(), "{} requests were not finished", running_.size());
         return std::move(played_);
       }
     }
