@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "execute/calibrate/measured_kernels.h"
 #include "execute/calibrate/micro_run.h"
+#include "ground/base/error.h"
 
 namespace systole {
 namespace {
@@ -114,6 +116,7 @@ class Calibrator {
 
  private:
   void add(CalibratedFact fact) {
+    CHECK(std::isfinite(fact.value) && fact.value >= 0, "{} is {}, which no catalog has", fact.key, fact.value);
     if (options_.told) options_.told(fact);
     facts_.push_back(std::move(fact));
   }
@@ -283,7 +286,7 @@ class Calibrator {
     Graph g("chain");
     put_sums(g, Named{0}, DType::f32, steps, elements);
     const Sample s = TRY(sample(std::move(g), &work, each_ * 0.5));
-    const double works = step_ * (steps + 2), whole = (s.time - call_).count() / static_cast<double>(elements);
+    const double works = step_ * (steps + 2), whole = rest_of(s.time, call_).count() / static_cast<double>(elements);
     serial_ = std::clamp((whole - std::max(works, moves)) / std::min(works, moves), 0.0, 1.0);
     add({"serial", serial_, CatalogUnit::number, s.spread,
          times(fmt::format("a chain of {} ops on {}: what is not hidden of the shorter of moving and working", steps,
@@ -330,7 +333,7 @@ class Calibrator {
     const std::unique_ptr<MicroRun> run = TRY(MicroRun::make(device_, std::move(g)));
     const Work work = run->work_of_one(op);
     const Sample s = TRY(run->measure_op(clock_, budget, op));
-    return InTurn{s.time - call_, moving(work, all), static_cast<double>(work.flops),
+    return InTurn{rest_of(s.time, call_), moving(work, all), static_cast<double>(work.flops),
                   static_cast<double>(work.transcendentals), s.spread};
   }
   void put_products(Graph& g, const Named& name) const {

@@ -86,7 +86,7 @@ std::optional<EvaluatedModel> evaluated(const EvalSuite& suite, const std::strin
                         [&](const ProgramSpec& spec, const std::string& text) { return sandbox.run(spec, text); }};
   for (const EvalTask& task : suite.tasks) check_room(task, *engine).value();
   EvaluatedModel made{asked, served.step, {}};
-  if (archived != nullptr) made.sha256 = served.hash().value();
+  if (archived != nullptr) made.hash = served.hash().value();
   for (const EvalTask& task : suite.tasks) {
     Result<TaskScores> scores = evaluate(task, model, [&](std::size_t done) {
       context.out.progress(fmt::format("{}: {}: {} of {}", asked, task.name, done, counted(task.items.size(), "item")));

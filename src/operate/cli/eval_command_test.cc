@@ -161,7 +161,7 @@ TEST_F(EvalCommand, an_archive_keeps_results_and_tells_what_was_changed) {
   const Node& held = *lines[0].find("results");
   EXPECT_EQ(held.text_at("suite_sha256").size(), 64U);
   EXPECT_EQ(held.find("files")->items().size(), 2U) << "the suite and its text";
-  EXPECT_EQ(held.find("models")->items()[0].text_at("sha256").size(), 64U);
+  EXPECT_EQ(held.find("models")->items()[0].text_at("hash").size(), 32U);
   EXPECT_EQ(lines[0].text_at("time").size(), 24U);
   EXPECT_EQ(lines[1].text_at("task"), "prose");
   EXPECT_EQ(lines[1].text_at("words"), "181");

@@ -81,7 +81,7 @@ Node results_node(const EvalSuite& suite, const std::vector<EvaluatedModel>& mod
   Node names = Node::sequence(), files = Node::sequence(), tasks = Node::sequence(), missed = Node::sequence();
   for (const EvaluatedModel& model : models) {
     Node one = Node::map({{"name", model.name}, {"step", model.step ? Node(*model.step) : Node()}});
-    if (!model.sha256.empty()) one.set("sha256", model.sha256);
+    if (!model.hash.empty()) one.set("hash", model.hash);
     names.push(std::move(one));
   }
   for (const EvalFile& file : suite.files) files.push(Node::map({{"path", file.path}, {"sha256", file.sha256}}));

@@ -16,7 +16,7 @@ struct EvaluatedModel {
   std::string name;
   std::optional<std::int64_t> step;  // of a run's checkpoint
   std::vector<TaskScores> tasks;     // those of the suite, in its order
-  std::string sha256 = {};           // ServedModel::hash; empty: not asked for
+  std::string hash = {};             // ServedModel::hash; empty: not asked for
 };
 
 // A bound that every model must keep: "colours.acc>=0.71".
