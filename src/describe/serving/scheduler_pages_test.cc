@@ -141,8 +141,8 @@ class FakeCache {
   std::map<std::int64_t, std::vector<std::int32_t>> tables_;
 };
 
-// Random texts with common beginnings, few pages: whenever a token is computed, the cache has the tokens before it,
-// whoever computed them, and every request that is not removed gets all its tokens.
+// Random texts with common beginnings, few pages, pieces by random times: whenever a token is computed, the cache has the
+// tokens before it, whoever computed them, and every request that is not removed gets all its tokens.
 TEST(ServingScheduler, random_events_leave_every_sequence_its_own_tokens) {
   std::int64_t preemptions = 0, shared = 0, accepted = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
@@ -152,6 +152,8 @@ TEST(ServingScheduler, random_events_leave_every_sequence_its_own_tokens) {
     limits.page = 1 + draw(7);
     limits.pages = (24 + limits.page - 1) / limits.page + draw(12);
     limits.drafts = draw(5);
+    limits.lengths = limits.rows = {1, 2, 4, 8};
+    limits.hold = Seconds(seed % 2 * (1 + draw(8)));  // of half of them
     ServingScheduler scheduler(limits);
     FakeCache cache(limits);
     struct Live {
@@ -193,11 +195,14 @@ TEST(ServingScheduler, random_events_leave_every_sequence_its_own_tokens) {
         const std::string text = live.at(piece.id).text;
         if (piece.first) shared += piece.begin;
         for (std::int64_t at = piece.begin; at < piece.end; ++at) cache.compute(piece.slot, text, at);
+        for (std::int64_t at = piece.begin; piece.run > 0 && at < piece.end; at += piece.run)
+          scheduler.ran(std::min(piece.run, piece.end - at), Seconds(1 + draw(4)));
         if (piece.last) {
           ASSERT_EQ(piece.end, static_cast<std::int64_t>(text.size()));
           take_token(piece.id);
         }
       }
+      if (!step.decode.empty()) scheduler.decoded(std::ssize(step.decode), Seconds(draw(3)));
       for (const ServingStep::Sequence& placed : step.decode) decode(placed);
     };
     for (int event = 0; event < 200; ++event) {
