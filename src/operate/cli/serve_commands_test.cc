@@ -620,9 +620,11 @@ TEST_F(ServeCommand, a_client_that_leaves_frees_its_slot) {
                   });
   EXPECT_TRUE(left.ended);
   EXPECT_FALSE(first.empty());
+  const auto cancelled = [&] { return std::stoi(server.metric("systole:cancelled_total")); };
+  for (int i = 0; i < 200 && cancelled() == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_GE(cancelled(), 1);
   for (int i = 0; i < 200 && server.metric("vllm:num_requests_running") != "0"; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_GE(std::stoi(server.metric("systole:cancelled_total")), 1);
   EXPECT_LT(std::stoi(server.metric("vllm:generation_tokens_total")), 60 * 250);
   EXPECT_EQ(server.complete(R"(, "max_tokens": 3)").status, 200);
   EXPECT_TRUE(server.stop().ok());
