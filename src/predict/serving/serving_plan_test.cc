@@ -22,10 +22,11 @@ serve:
   traffic: { rate: 40, requests: 600, prompt: { mean: 200, distribution: lognormal }, answer: 60 }
 )";
 
-Result<ServingPlan> try_plan(const std::vector<std::string>& targets, const std::vector<std::string>& sets = {}) {
+Result<ServingPlan> try_plan(const std::vector<std::string>& targets, const std::vector<std::string>& sets = {},
+                             const std::string& chat = kChat) {
   const Catalog catalog = Catalog::read(builtin_catalog_files()).value();
   CatalogTables tables = CatalogTables::read().value();
-  const Workload workload = read_workload(kChat, "job.yaml", {"", sets}).value();
+  const Workload workload = read_workload(chat, "job.yaml", {"", sets}).value();
   ServingPlanner planner = ServingPlanner::create(workload, {}).value();
   OfferRules rules;
   rules.stack = stack_of(builtin_stacks(), "");
@@ -44,6 +45,17 @@ TEST(ServingPlan, prompts_are_computed_by_time_or_in_pieces_that_are_given) {
   ASSERT_TRUE(by_time.rows.front().carries()) << by_time.rows.front().lost;
   ASSERT_TRUE(least.rows.front().capacity);
   EXPECT_GT(by_time.rows.front().capacity->load, least.rows.front().capacity->load);
+}
+
+// Nobody asked for a time of further tokens: steps are within 50 ms. Then for one that is longer.
+TEST(ServingPlan, pieces_keep_to_the_time_that_a_token_may_take) {
+  std::string chat = kChat;
+  chat.replace(chat.find(", tpot: 50ms"), std::string(", tpot: 50ms").size(), "");
+  const ServingPlan usual = try_plan({"l4:1"}, {"model.layers=48", "serve.traffic.requests=200"}, chat).value();
+  const ServingPlan longer =
+      try_plan({"l4:1"}, {"model.layers=48", "serve.traffic.requests=200", "serve.objective.tpot=1s"}, chat).value();
+  ASSERT_TRUE(usual.rows.front().carries()) << usual.rows.front().lost;
+  EXPECT_GT(longer.rows.front().capacity->load, usual.rows.front().capacity->load);
 }
 
 TEST(ServingPlan, the_cheapest_token_comes_first_and_the_others_say_by_how_much) {

@@ -100,6 +100,15 @@ TEST(EvalArchive, retention_leaves_a_chain_and_hides_nothing) {
   EXPECT_EQ(keep_newest(*store, 1).error().kind, ErrorKind::corrupt);
 }
 
+// As if its writer had been killed before it wrote head.json; but it is of another archive.
+TEST(EvalArchive, an_entry_that_follows_another_is_not_taken_for_the_newest) {
+  const std::unique_ptr<Store> store = archive_of(2), other = make_memory_store();
+  for (const char* night : {"night 1", "another night", "night 3"}) add(*other, night);
+  write_whole(*store, archive_file(3), read_text(*other, archive_file(3)).value()).value();
+  EXPECT_EQ(wrong_in(*store), Numbers{3});
+  EXPECT_EQ(last_entry(*store).error().kind, ErrorKind::corrupt);
+}
+
 TEST(EvalArchive, holds_whenever_the_machine_dies) {
   const std::unique_ptr<Store> two = archive_of(2);
   const auto night = [](Store& store) {
