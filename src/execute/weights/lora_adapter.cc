@@ -34,13 +34,15 @@ bool says_nothing(const Node& value) {
   return value.is_null() || value == Node(false) || (!value.is_scalar() && empty);
 }
 
+// Numbers of some modules, in the order of the file: the first that matches counts.
+using Patterns = std::vector<std::pair<std::string, double>>;
+
 // What of adapter_config.json decides how tensors are read.
 struct Config {
   double alpha = 0;
   std::int64_t rank = 0;
-  bool by_root = false;                  // use_rslora
-  std::map<std::string, double> alphas;  // of some modules
-  std::map<std::string, double> ranks;
+  bool by_root = false;  // use_rslora
+  Patterns alphas, ranks;
 
   double scale_of(const std::string& module, std::int64_t tensor_rank) const {
     const double over = static_cast<double>(tensor_rank);
@@ -53,7 +55,7 @@ struct Config {
 
  private:
   // PEFT's patterns are regular expressions of which a whole name or its end after a dot matches; here they are names.
-  static double of(const std::map<std::string, double>& patterns, const std::string& module, double otherwise) {
+  static double of(const Patterns& patterns, const std::string& module, double otherwise) {
     for (const auto& [name, value] : patterns) {
       if (module == name || module.ends_with("." + name)) return value;
     }
@@ -61,15 +63,15 @@ struct Config {
   }
 };
 
-Result<std::map<std::string, double>> patterns_of(const Node& config, const std::string& key) {
-  std::map<std::string, double> patterns;
+Result<Patterns> patterns_of(const Node& config, const std::string& key) {
+  Patterns patterns;
   const Node* found = config.find(key);
   if (found == nullptr || found->is_null()) return patterns;
   if (!found->is_map()) return found->wrong("a map");
   for (const Node::Entry& entry : found->entries()) {
     if (entry.key.find_first_of("^$*+?()[]{}|\\") != std::string::npos)
       return refused(key, fmt::format("'{}' is a regular expression; names of modules are read", entry.key));
-    patterns.emplace(entry.key, TRY(entry.value.as_double()));
+    patterns.emplace_back(entry.key, TRY(entry.value.as_double()));
   }
   return patterns;
 }

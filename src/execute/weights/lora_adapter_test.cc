@@ -77,6 +77,11 @@ TEST(LoraAdapter, ScalesAreOfTheRankOrItsRootAndOfPatterns) {
                             "alpha_pattern": {"mlp.down_proj": 6, "proj": 90}})",
                          3),
                   2);
+  EXPECT_FLOAT_EQ(last_b(R"({"peft_type": "LORA", "r": 4, "lora_alpha": 2,
+                            "alpha_pattern": {"mlp.down_proj": 6, "down_proj": 90}})",
+                         4),
+                  1.5)
+      << "the first that matches";
 }
 
 TEST(LoraAdapter, AFusedLayerIsDivided) {
