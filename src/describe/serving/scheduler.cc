@@ -207,8 +207,9 @@ ServingStep ServingScheduler::next() {
   };
   if (unfinished_) add(*unfinished_);
   // A prompt that is not finished is the next to go on: none begins after it, also where a shorter piece would fit.
-  for (std::size_t s = 0; s < slots_.size() && !waiting_.empty() && !unfinished_ && most().tokens > 0; ++s) {
+  for (std::size_t s = 0; s < slots_.size() && !waiting_.empty() && !unfinished_; ++s) {
     if (slots_[s].taken) continue;
+    if (most().tokens <= 0) break;
     const auto chosen = choose();
     if (chosen == waiting_.end()) break;
     if (limits_.whole_prompts && !step.prefill.empty() && chosen->prompt > room) break;

@@ -252,6 +252,8 @@ Result<bool> ServingLoop::step() {
   ServingStep step = scheduler_.next();
   if (step.empty()) return false;
   TRY(fill_next(step));
+  // To make drafts is of the decode that computes them, also where a piece comes in between.
+  const Seconds drafting = drafted_.empty() ? Seconds() : lap();
   for (const ServingStep::Table& table : step.tables) engine_.set_table(table.slot, table.pages);
   for (const ServingStep::Piece& piece : step.prefill) {
     TRY(compute(piece));
@@ -263,7 +265,7 @@ Result<bool> ServingLoop::step() {
     TRY(take_tokens(placed, row));
     row += static_cast<std::size_t>(1 + placed.drafts);
   }
-  if (!next_.empty()) scheduler_.decoded(std::ssize(next_), lap());
+  if (!next_.empty()) scheduler_.decoded(std::ssize(next_), drafting + lap());
   return true;
 }
 

@@ -210,5 +210,40 @@ TEST_F(ServingLoopDrafts, there_are_none_beside_many_sequences) {
   EXPECT_EQ(loop.counts(), (ServingLoop::Counts{5 * 3, 0, 0, 2, 2})) << "alone it has some";
 }
 
+// Has none, and takes 10 ms.
+class SlowDrafts : public DraftSource {
+ public:
+  explicit SlowDrafts(FakeClock& clock) : clock_(clock) {}
+  Status draft(std::span<DraftedSequence>, std::int64_t) override {
+    clock_.advance(Seconds(0.01));
+    return {};
+  }
+
+ private:
+  FakeClock& clock_;
+};
+
+// A prefill of 16 tokens takes 16 ms, a decode with its drafts 11 of 50.
+TEST_F(ServingLoopDrafts, the_time_of_making_drafts_is_of_the_decode_and_not_of_a_piece_beside_it) {
+  const auto own = drafting(2);
+  EngineClock clock(*own);
+  SlowDrafts source(clock);
+  ServingLoop loop(*own, {.waiting = 2, .hold = Seconds(0.05), .clock = &clock, .drafts = &source});
+  std::vector<SequenceRequest> requests = {request(0, text(40, 1)), request(1, text(70, 2))};
+  requests[0].stop = requests[1].stop = {};
+  requests[0].max_tokens = 20;
+  std::vector<Answer> answers(2);
+  loop.add(requests[0], into(answers[0])).value();
+  for (int step = 0; step < 2; ++step) loop.step().value();
+  loop.add(requests[1], into(answers[1])).value();
+  std::vector<std::int64_t> pieces;
+  while (answers[1].tokens.empty()) {
+    const std::int64_t prefilled = loop.counts().prefilled;
+    ASSERT_TRUE(loop.step().value());
+    pieces.push_back(loop.counts().prefilled - prefilled);
+  }
+  EXPECT_EQ(pieces, (std::vector<std::int64_t>{16, 32, 22})) << "two runs of 16 tokens fit";
+}
+
 }  // namespace
 }  // namespace systole

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "execute/serve/testing/serving_loop_fixture.h"
@@ -150,23 +149,6 @@ TEST_F(ServingLoopPages, AnswersAreInvariant_with_keys_and_values_in_bf16) {
   EXPECT_GT(loop.counts().preemptions, 0);
   EXPECT_GT(loop.counts().cached, 0);
 }
-
-// A millisecond for each token that the engine computes, those that fill a prefill up included.
-class EngineClock : public FakeClock {
- public:
-  explicit EngineClock(const Engine& engine) : engine_(engine) {}
-  Seconds now() override {
-    std::int64_t length = 0;
-    for (std::int64_t slot = 0; slot < engine_.slots(); ++slot) length += engine_.length(slot);
-    const std::int64_t fresh = std::max<std::int64_t>(length - std::exchange(length_, length), 0);
-    advance(Seconds(1e-3 * static_cast<double>(fresh <= 2 ? fresh : fresh <= 16 ? 16 : fresh <= 64 ? 64 : 80)));
-    return FakeClock::now();
-  }
-
- private:
-  const Engine& engine_;
-  std::int64_t length_ = 0;
-};
 
 TEST_F(ServingLoopPages, AnswersAreInvariant_and_a_stream_waits_for_no_more_of_a_long_prompt_than_fits_its_time) {
   const auto own = engine(2);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "execute/checkpoint/safetensors.h"
 #include "execute/weights/name_map.h"
@@ -34,13 +35,15 @@ bool says_nothing(const Node& value) {
   return value.is_null() || value == Node(false) || (!value.is_scalar() && empty);
 }
 
+// Numbers of some modules, in the order of the file: the first that matches counts.
+using Patterns = std::vector<std::pair<std::string, double>>;
+
 // What of adapter_config.json decides how tensors are read.
 struct Config {
   double alpha = 0;
   std::int64_t rank = 0;
-  bool by_root = false;                  // use_rslora
-  std::map<std::string, double> alphas;  // of some modules
-  std::map<std::string, double> ranks;
+  bool by_root = false;  // use_rslora
+  Patterns alphas, ranks;
 
   double scale_of(const std::string& module, std::int64_t tensor_rank) const {
     const double over = static_cast<double>(tensor_rank);
@@ -53,7 +56,7 @@ struct Config {
 
  private:
   // PEFT's patterns are regular expressions of which a whole name or its end after a dot matches; here they are names.
-  static double of(const std::map<std::string, double>& patterns, const std::string& module, double otherwise) {
+  static double of(const Patterns& patterns, const std::string& module, double otherwise) {
     for (const auto& [name, value] : patterns) {
       if (module == name || module.ends_with("." + name)) return value;
     }
@@ -61,15 +64,15 @@ struct Config {
   }
 };
 
-Result<std::map<std::string, double>> patterns_of(const Node& config, const std::string& key) {
-  std::map<std::string, double> patterns;
+Result<Patterns> patterns_of(const Node& config, const std::string& key) {
+  Patterns patterns;
   const Node* found = config.find(key);
   if (found == nullptr || found->is_null()) return patterns;
   if (!found->is_map()) return found->wrong("a map");
   for (const Node::Entry& entry : found->entries()) {
     if (entry.key.find_first_of("^$*+?()[]{}|\\") != std::string::npos)
       return refused(key, fmt::format("'{}' is a regular expression; names of modules are read", entry.key));
-    patterns.emplace(entry.key, TRY(entry.value.as_double()));
+    patterns.emplace_back(entry.key, TRY(entry.value.as_double()));
   }
   return patterns;
 }
@@ -109,6 +112,10 @@ Result<Config> config_of(Store& folder) {
   return config;
 }
 
+bool all_finite(std::span<const float> numbers) {
+  return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
+}
+
 Result<std::vector<float>> numbers_of(const SafetensorsFile& file, const SafetensorsEntry& entry) {
   if (entry.dtype != DType::f32 && entry.dtype != DType::bf16 && entry.dtype != DType::f16) {
     return error(ErrorKind::unsupported, "tensor '{}' is {}, which is no type of weights", entry.name,
@@ -121,7 +128,7 @@ Result<std::vector<float>> numbers_of(const SafetensorsFile& file, const Safeten
   std::vector<float> numbers(static_cast<std::size_t>(num_elements(entry.shape)));
   for (std::size_t i = 0; i < numbers.size(); ++i)
     numbers[i] = static_cast<float>(load(entry.dtype, bytes.data(), static_cast<std::int64_t>(i)));
-  if (std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); })) return numbers;
+  if (all_finite(numbers)) return numbers;
   return error(ErrorKind::invalid, "tensor '{}' has a value that is not finite", entry.name)
       .at({kTensors})
       .hinted("the training of this adapter diverged, or the file is damaged; take another");
@@ -232,17 +239,22 @@ class Reader {
     }
     const std::string before = std::string(kBefore) + name;
     const std::vector<float> a = TRY(matrix(before + std::string(kA), rank, module.inputs));
-    const std::vector<float> b = TRY(matrix(before + std::string(kB), module.outputs, rank));
+    std::vector<float> b = TRY(matrix(before + std::string(kB), module.outputs, rank));
     const double scale = config_.scale_of(name, rank);
+    for (float& number : b) number = static_cast<float>(scale * double{number});
+    if (!all_finite(b)) {
+      return key_error(ErrorKind::invalid, "lora_alpha", "'{}' times {} is not finite", name, scale)
+          .at({kConfig})
+          .hinted("the file is damaged; copy it again, or save the adapter again");
+    }
     for (const MappedTensor* part : module.parts) {
       const Place place = *place_of(part->ours);
       const std::int64_t outputs = part->turned ? module.outputs : part->columns;
       LoraAdapter::Layer layer{rank, a, std::vector<float>(static_cast<std::size_t>(rank * outputs))};
       for (std::int64_t r = 0; r < rank; ++r) {
-        for (std::int64_t o = 0; o < outputs; ++o) {
-          const double weight = b[static_cast<std::size_t>((part->first + o) * rank + r)];
-          layer.b[static_cast<std::size_t>(r * outputs + o)] = static_cast<float>(scale * weight);
-        }
+        for (std::int64_t o = 0; o < outputs; ++o)
+          layer.b[static_cast<std::size_t>(r * outputs + o)] =
+              b[static_cast<std::size_t>((part->first + o) * rank + r)];
       }
       adapter.projections[place.projection].insert_or_assign(place.layer, std::move(layer));
     }

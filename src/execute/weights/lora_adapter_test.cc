@@ -77,6 +77,11 @@ TEST(LoraAdapter, ScalesAreOfTheRankOrItsRootAndOfPatterns) {
                             "alpha_pattern": {"mlp.down_proj": 6, "proj": 90}})",
                          3),
                   2);
+  EXPECT_FLOAT_EQ(last_b(R"({"peft_type": "LORA", "r": 4, "lora_alpha": 2,
+                            "alpha_pattern": {"mlp.down_proj": 6, "down_proj": 90}})",
+                         4),
+                  1.5)
+      << "the first that matches";
 }
 
 TEST(LoraAdapter, AFusedLayerIsDivided) {
@@ -122,6 +127,8 @@ TEST(LoraAdapter, WhatIsNotServedIsRefusedByName) {
   refused(kConfig, {kQA}, ErrorKind::not_found, "q_proj.lora_B.weight'");
   refused(kConfig, {{kQA.name, {2, 15}}, kQB}, ErrorKind::invalid, "make it [2, 16]");
   refused(kConfig, {{kQA.name, kQA.shape, HUGE_VAL}, kQB}, ErrorKind::invalid, "not finite");
+  refused(R"({"peft_type": "LORA", "r": 2, "lora_alpha": 1e300})", good, ErrorKind::invalid,
+          "lora_alpha: 'model.layers.1");
   refused(kConfig, {}, ErrorKind::invalid, "no tensors");
   refused(kConfig, {{"model.layers.9.self_attn.q_proj.lora_A.weight", {2, 16}}}, ErrorKind::not_found,
           "'model.layers.9.self_attn.q_proj'");

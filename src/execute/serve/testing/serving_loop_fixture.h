@@ -3,13 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "execute/serve/serving_loop.h"
 #include "execute/serve/testing/tiny_engine.h"
+#include "ground/base/clock.h"
 #include "ground/base/philox.h"
 
 namespace systole {
@@ -75,6 +78,23 @@ class ServingLoopPages : public ServingLoopTest {
           static_cast<std::int32_t>(philox(9, philox_counter(static_cast<std::uint64_t>(i), stream))[0] % 13));
     return tokens;
   }
+};
+
+// A millisecond for each token that the engine computes, those that fill a prefill up included.
+class EngineClock : public FakeClock {
+ public:
+  explicit EngineClock(const Engine& engine) : engine_(engine) {}
+  Seconds now() override {
+    std::int64_t length = 0;
+    for (std::int64_t slot = 0; slot < engine_.slots(); ++slot) length += engine_.length(slot);
+    const std::int64_t fresh = std::max<std::int64_t>(length - std::exchange(length_, length), 0);
+    advance(Seconds(1e-3 * static_cast<double>(fresh <= 2 ? fresh : fresh <= 16 ? 16 : fresh <= 64 ? 64 : 80)));
+    return FakeClock::now();
+  }
+
+ private:
+  const Engine& engine_;
+  std::int64_t length_ = 0;
 };
 
 // Tokens 3 to 12 spell 0 to 9, and two of them nothing.

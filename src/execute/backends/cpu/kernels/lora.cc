@@ -30,8 +30,12 @@ void adapt_row(const LoraRowsArgs& args, i64 adapter, const float* x, const floa
 }  // namespace
 
 KernelReport lora_rows(const LoraRowsArgs& args) {
-  const i64 rows = args.entries * args.rows, row_flops = 2 * args.rank * (args.in + args.out);
-  parallel_blocks(args.threads, rows, kRows, [&](i64 begin, i64 end) {
+  const i64 row_flops = 2 * args.rank * (args.in + args.out), rows = args.entries * args.rows;
+  i64 adapted = 0;  // entries
+  for (i64 e = 0; e < args.entries; ++e) adapted += args.which[e] >= 1 && args.which[e] <= args.adapters ? 1 : 0;
+  // In place and without an adapter there is nothing to do, and no reason to wake threads.
+  const i64 visited = adapted > 0 || args.z != args.y ? rows : 0;
+  parallel_blocks(args.threads, visited, kRows, [&](i64 begin, i64 end) {
     for (i64 n = begin; n < end; ++n) {
       const i64 adapter = i64{args.which[n / args.rows]} - 1;
       const float* y = args.y + n * args.out;
@@ -43,8 +47,6 @@ KernelReport lora_rows(const LoraRowsArgs& args) {
       }
     }
   });
-  i64 adapted = 0;  // entries
-  for (i64 e = 0; e < args.entries; ++e) adapted += args.which[e] >= 1 && args.which[e] <= args.adapters ? 1 : 0;
   const i64 numbers = rows * (args.in + args.out) + args.adapters * args.rank * (args.in + args.out) + args.entries;
   return {adapted * args.rows * row_flops,
           0,
