@@ -11,7 +11,9 @@
 #include "ground/net/http_server.h"
 #include "ground/process/capture.h"
 #include "ground/store/sha256.h"
+#include "operate/render/quote.h"
 #include "operate/render/template.h"
+#include "operate/render/testing/hostile.h"
 #include "operate/targets/testing/rendered_examples.h"
 
 namespace systole {
@@ -130,15 +132,15 @@ class ServeScripts : public testing::Test {
     return text.ok() ? *text : "";
   }
   // With the digests of this workload and of the stand-in, as start.sh verifies them.
-  void render_here(const Workload& workload, const char* target) const {
+  void render_here(const Workload& workload, const char* target, const std::string& place = "files") const {
     RenderRequest ask{.target = find_job_target_row(target), .workload = workload, .facts = builtin_facts()};
     const std::string yaml = to_yaml(workload);
     ask.workload_file = {yaml, sha256_of(yaml)};
     ask.program_sha256 = sha256_of(kServer);
     ask.version = "systole";
-    ask.place = "files";
+    ask.place = place;
     const Rendered files = render(ask).value();
-    for (const RenderedFile& file : files.files) write("files/" + file.path, file.text);
+    for (const RenderedFile& file : files.files) write(place + "/" + file.path, file.text);
   }
   Captured shell(const std::string& line, const std::string& state = "RUNNING", const std::string& fails = "") const {
     Command command;
@@ -205,6 +207,18 @@ TEST_F(ServeScripts, slurm_begins_a_killed_one_again_and_one_that_failed_not) {
   EXPECT_EQ(read("scontrol"), "requeue 7\n") << "no more";
   write("files/workload.yaml", "another");
   EXPECT_EQ(shell("bash files/serve.sbatch").exit.code, 3);
+}
+
+TEST_F(ServeScripts, slurm_finds_its_files_in_a_folder_of_any_name) {
+  std::vector<std::string> places = {(folder_ / "it's $HOME").string()};
+  for (const std::string& text : hostile_texts())
+    if (text.size() < 255) places.push_back("f" + text);  // the longest name of a file
+  for (const std::string& place : places) {
+    render_here(served("serve-small.yaml", here()), "slurm", place);
+    const Captured ended = shell("bash " + shell_word(place + "/serve.sbatch"), "RUNNING", "5");
+    EXPECT_EQ(ended.exit.code, 5) << place << ": " << ended.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "hacked"));
 }
 
 TEST_F(ServeScripts, plain_machines_start_it_once_and_let_it_finish) {
