@@ -12,6 +12,7 @@
 #include "ground/process/capture.h"
 #include "ground/store/sha256.h"
 #include "operate/render/quote.h"
+#include "operate/render/server_words.h"
 #include "operate/render/template.h"
 #include "operate/render/testing/hostile.h"
 #include "operate/targets/testing/rendered_examples.h"
@@ -240,6 +241,26 @@ TEST_F(ServeScripts, plain_machines_start_it_once_and_let_it_finish) {
   EXPECT_EQ(stopped.out, "node1: no server\n");
   EXPECT_TRUE(has(stopped.err, "node1: no server; the end of its log: systole: the server ended with 0"));
   EXPECT_FALSE(has(read("ran") + read("runs/ran") + read("runs/serve-small/ran"), token));
+}
+
+TEST_F(ServeScripts, requests_show_the_first_key_of_a_file) {
+  program("curl", "#!/bin/sh\ncat\n");
+  write("keys", "# ours\n\nk1\nk2\n");
+  EXPECT_EQ(shell(asking_with("keys")).out, "header = \"Authorization: Bearer k1\"");
+}
+
+TEST_F(ServeScripts, docker_draws_a_key_unless_there_is_one) {
+  const Rendered container = made(served("serve-small.yaml", here({"image=a/b:1"})), "docker");
+  std::string draw;
+  for (const auto& [what, line] : container.commands)
+    if (what == "token") draw = line;
+  std::filesystem::create_directories(folder_ / "files");
+  EXPECT_EQ(shell(draw).exit.code, 0);
+  const std::string token = read("files/token");
+  EXPECT_EQ(token.size(), 32u);
+  EXPECT_EQ(std::filesystem::status(folder_ / "files/token").permissions(), std::filesystem::perms(0600));
+  EXPECT_EQ(shell(draw).exit.code, 0);
+  EXPECT_EQ(read("files/token"), token) << "clients keep it";
 }
 
 TEST(ServeInDocker, a_container_has_the_model_its_key_and_a_check) {
