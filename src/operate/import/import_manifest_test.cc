@@ -305,6 +305,17 @@ TEST(ImportRendered, gives_back_what_it_was_rendered_from) {
   EXPECT_GE(seen, 6);
 }
 
+TEST(ImportRendered, names_the_workload_of_a_server) {
+  const std::string folder = kRendered + "/slurm-serve/";
+  ImportSource source{read_text_file(folder + "serve.sbatch").value(), "serve.sbatch"};
+  source.beside = [&](const std::string& file) { return read_text_file(folder + file); };
+  const Result<Imported> made = import_job(source);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().kind, ErrorKind::unsupported);
+  EXPECT_EQ(made.error().message, "Systole rendered this script, of a server; jobs are imported");
+  EXPECT_EQ(made.error().hint, "its workload is workload.yaml beside it");
+}
+
 // The same for a manifest: edits of fields that correspond to one key.
 TEST(ImportRendered, takes_what_was_edited_in_a_manifest) {
   std::string text = read_text_file(kRendered + "/kubernetes-program/job.yaml").value();

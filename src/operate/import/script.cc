@@ -289,6 +289,12 @@ bool begin_rendered(const ImportSource& source, Draft& draft) {
     draft.wrong(workload.error());
     return false;
   }
+  if (workload->kind == Workload::Kind::serve) {
+    draft.wrong(error(ErrorKind::unsupported, "Systole rendered this script, of a server; jobs are imported")
+                    .at({source.file})
+                    .hinted(fmt::format("its workload is {} beside it", kFile)));
+    return false;
+  }
   draft.begin_with(*workload, parse_yaml(*text, kFile).value());
   return true;
 }

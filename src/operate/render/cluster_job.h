@@ -54,9 +54,9 @@ struct ClusterJob {
 // resulting nodes and GPUs. Errors: not_found: no such entry; invalid: two sources disagree; both are named.
 Status set_hardware(const RenderRequest& ask, ClusterJob& job);
 
-// Of workload: serve, after set_hardware: sets replicas (`otherwise`, where the workload has none), the nodes that hold them and one more (a new version starts
-// beside the old), and the notice, which is the time to drain. Errors: invalid: no number of replicas; hardware of more
-// than a machine, or chips that cannot be had one by one.
+// Of workload: serve, after set_hardware: sets replicas (`otherwise`, where the workload has none), the nodes that hold
+// them and one more (a new version starts beside the old), and the notice, which is the time to drain. Errors: invalid:
+// no number of replicas; hardware of more than a machine, or chips that cannot be had one by one.
 Status set_replicas(const RenderRequest& ask, ClusterJob& job, const std::optional<CountRange>& otherwise = {});
 // Seconds of the notice during which new requests still come: the cluster takes a while to stop sending them.
 inline constexpr Seconds kUntilUnlisted{5.0};

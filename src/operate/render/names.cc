@@ -32,6 +32,11 @@ Result<std::string> dns_label(std::string_view text, std::size_t most, std::stri
   return name;
 }
 
+bool is_host_name(std::string_view text) {
+  return !text.empty() && text.size() <= 253 && is_lower(text.front()) && is_lower(text.back()) &&
+         std::ranges::all_of(text, [](char c) { return is_lower(c) || c == '-' || c == '.'; });
+}
+
 bool is_label_value(std::string_view text) {
   if (text.empty()) return true;
   return text.size() <= 63 && is_alnum(text.front()) && is_alnum(text.back()) &&
@@ -40,10 +45,7 @@ bool is_label_value(std::string_view text) {
 
 bool is_label_name(std::string_view text) {
   if (const std::size_t slash = text.find('/'); slash != text.npos) {
-    const std::string_view prefix = text.substr(0, slash);
-    const bool dns = !prefix.empty() && prefix.size() <= 253 && is_lower(prefix.front()) && is_lower(prefix.back()) &&
-                     std::ranges::all_of(prefix, [](char c) { return is_lower(c) || c == '-' || c == '.'; });
-    if (!dns) return false;
+    if (!is_host_name(text.substr(0, slash))) return false;
     text = text.substr(slash + 1);
   }
   return !text.empty() && is_label_value(text);

@@ -15,6 +15,8 @@ namespace systole {
 Result<std::string> dns_label(std::string_view text, std::size_t most, std::string_view takes);
 constexpr std::size_t kMostRunName = 48;  // of a run's name; targets append to it
 
+// The name of a host, as Kubernetes takes it (a DNS subdomain, RFC 1123): lower-case letters, digits, '-' and '.'.
+bool is_host_name(std::string_view text);
 // A Kubernetes label value: up to 63 letters, digits, '-', '_' and '.', beginning and ending with a letter or digit.
 bool is_label_value(std::string_view text);
 // A Kubernetes label name: [PREFIX/]NAME.

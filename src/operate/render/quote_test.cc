@@ -64,6 +64,16 @@ TEST(Names, are_what_is_left_of_a_label) {
   EXPECT_TRUE(much.error().message.ends_with("has 64 characters; a job takes 63 here")) << much.error().message;
 }
 
+TEST(Names, of_hosts_and_of_labels_have_their_characters_alone) {
+  EXPECT_TRUE(is_host_name("chat.example.org") && is_host_name("1"));
+  for (const char* bad : {"", "a-", "a.", "-a", ".a", "Chat.example.org", "a/b", "*.example.org", "a_b"})
+    EXPECT_FALSE(is_host_name(bad)) << bad;
+  EXPECT_TRUE(is_host_name(std::string(253, 'a')));
+  EXPECT_FALSE(is_host_name(std::string(254, 'a')));
+  EXPECT_TRUE(is_label_name("systole.test/pods") && is_label_name("a_B"));
+  EXPECT_FALSE(is_label_name("/a") || is_label_name("A.b/c") || is_label_name("a/") || is_label_name("a/b/c"));
+}
+
 TEST(Names, an_image_is_one_image_for_ever_or_at_least_named) {
   const std::string digest(64, 'a');
   EXPECT_TRUE(check_image("r.io:5000/a/b@sha256:" + digest).ok());

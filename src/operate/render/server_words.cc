@@ -81,7 +81,8 @@ Result<std::int64_t> servers_of_machine(const ClusterJob& job, std::vector<std::
 }
 
 std::string asking_with(const std::string& token_file) {
-  return fmt::format("printf 'header = \"Authorization: Bearer %s\"' \"$(cat {})\" | curl --config -", token_file);
+  return fmt::format("printf 'header = \"Authorization: Bearer %s\"' \"$(grep -m 1 '^[^#]' {})\" | curl --config -",
+                     token_file);
 }
 
 Status check_served(const Workload& workload, bool absolute, const char* where) {

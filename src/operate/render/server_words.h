@@ -36,7 +36,7 @@ Seconds startup_budget(const Workload& workload);
 // serve.replicas, with a warning where there may be more. Errors: unsupported: several on devices.
 Result<std::int64_t> servers_of_machine(const ClusterJob& job, std::vector<std::string>& warnings);
 
-// The beginning of a line of curl that shows the key of a file (a word of sh), which is in no list of processes.
+// The beginning of a line of curl that shows the first key of a file (a word of sh), which is in no list of processes.
 std::string asking_with(const std::string& token_file);
 
 // Errors: invalid: nothing says what is served, or it would be taken for an option, or (`absolute`) it is no path from

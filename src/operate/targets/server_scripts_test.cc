@@ -11,7 +11,10 @@
 #include "ground/net/http_server.h"
 #include "ground/process/capture.h"
 #include "ground/store/sha256.h"
+#include "operate/render/quote.h"
+#include "operate/render/server_words.h"
 #include "operate/render/template.h"
+#include "operate/render/testing/hostile.h"
 #include "operate/targets/testing/rendered_examples.h"
 
 namespace systole {
@@ -130,15 +133,15 @@ class ServeScripts : public testing::Test {
     return text.ok() ? *text : "";
   }
   // With the digests of this workload and of the stand-in, as start.sh verifies them.
-  void render_here(const Workload& workload, const char* target) const {
+  void render_here(const Workload& workload, const char* target, const std::string& place = "files") const {
     RenderRequest ask{.target = find_job_target_row(target), .workload = workload, .facts = builtin_facts()};
     const std::string yaml = to_yaml(workload);
     ask.workload_file = {yaml, sha256_of(yaml)};
     ask.program_sha256 = sha256_of(kServer);
     ask.version = "systole";
-    ask.place = "files";
+    ask.place = place;
     const Rendered files = render(ask).value();
-    for (const RenderedFile& file : files.files) write("files/" + file.path, file.text);
+    for (const RenderedFile& file : files.files) write(place + "/" + file.path, file.text);
   }
   Captured shell(const std::string& line, const std::string& state = "RUNNING", const std::string& fails = "") const {
     Command command;
@@ -207,6 +210,18 @@ TEST_F(ServeScripts, slurm_begins_a_killed_one_again_and_one_that_failed_not) {
   EXPECT_EQ(shell("bash files/serve.sbatch").exit.code, 3);
 }
 
+TEST_F(ServeScripts, slurm_finds_its_files_in_a_folder_of_any_name) {
+  std::vector<std::string> places = {(folder_ / "it's $HOME").string()};
+  for (const std::string& text : hostile_texts())
+    if (text.size() < 255) places.push_back("f" + text);  // the longest name of a file
+  for (const std::string& place : places) {
+    render_here(served("serve-small.yaml", here()), "slurm", place);
+    const Captured ended = shell("bash " + shell_word(place + "/serve.sbatch"), "RUNNING", "5");
+    EXPECT_EQ(ended.exit.code, 5) << place << ": " << ended.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "hacked"));
+}
+
 TEST_F(ServeScripts, plain_machines_start_it_once_and_let_it_finish) {
   const Rendered plain = made(served("serve-small.yaml", here({"ssh.hosts=[node1]", "resources.threads=2"})), "ssh");
   EXPECT_TRUE(text_of(plain, "start.sh")
@@ -226,6 +241,26 @@ TEST_F(ServeScripts, plain_machines_start_it_once_and_let_it_finish) {
   EXPECT_EQ(stopped.out, "node1: no server\n");
   EXPECT_TRUE(has(stopped.err, "node1: no server; the end of its log: systole: the server ended with 0"));
   EXPECT_FALSE(has(read("ran") + read("runs/ran") + read("runs/serve-small/ran"), token));
+}
+
+TEST_F(ServeScripts, requests_show_the_first_key_of_a_file) {
+  program("curl", "#!/bin/sh\ncat\n");
+  write("keys", "# ours\n\nk1\nk2\n");
+  EXPECT_EQ(shell(asking_with("keys")).out, "header = \"Authorization: Bearer k1\"");
+}
+
+TEST_F(ServeScripts, docker_draws_a_key_unless_there_is_one) {
+  const Rendered container = made(served("serve-small.yaml", here({"image=a/b:1"})), "docker");
+  std::string draw;
+  for (const auto& [what, line] : container.commands)
+    if (what == "token") draw = line;
+  std::filesystem::create_directories(folder_ / "files");
+  EXPECT_EQ(shell(draw).exit.code, 0);
+  const std::string token = read("files/token");
+  EXPECT_EQ(token.size(), 32u);
+  EXPECT_EQ(std::filesystem::status(folder_ / "files/token").permissions(), std::filesystem::perms(0600));
+  EXPECT_EQ(shell(draw).exit.code, 0);
+  EXPECT_EQ(read("files/token"), token) << "clients keep it";
 }
 
 TEST(ServeInDocker, a_container_has_the_model_its_key_and_a_check) {

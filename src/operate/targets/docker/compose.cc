@@ -105,7 +105,8 @@ Status add_compose(const RenderRequest& ask, ImageAccelerator accelerator, Rende
   const std::string place = shell_word(ask.place),
                     compose = fmt::format("docker compose --file {}/compose.yaml", place);
   rendered.commands = {
-      {"token", fmt::format("(umask 077; od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' >{}/token)", place)},
+      {"token",
+       fmt::format("[ -s {0}/token ] || (umask 077; od -An -tx1 -N16 /dev/urandom | tr -d ' \\n' >{0}/token)", place)},
       {"start", fmt::format("SYSTOLE_USER=\"$(id -u):$(id -g)\" {} up --detach --wait", compose)},
       {"look", compose + " ps"},
       {"reach", fmt::format("{} http://127.0.0.1:{}/v1/models", asking_with(place + "/token"), kServerPort)},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operate/render/names.h"
 #include "operate/render/quote.h"
 #include "operate/render/template.h"
 
@@ -187,11 +188,6 @@ void add_monitoring(const KubernetesJob& k, PodParts& parts) {
                     "and Prometheus shows /metrics the token of secret {}",
                     metric_of(k), secret_of(k)));
   }
-}
-
-bool is_host_name(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == text.npos &&
-         text.front() != '.' && text.front() != '-';
 }
 
 void add_ingress(const KubernetesJob& k, PodParts& parts) {

@@ -150,8 +150,9 @@ Result<std::string> batch_head(const RenderRequest& ask, const Workload& w, cons
   text += TRY(options_text(w, job, signalled));
   text += "set -u\numask 077\n";
   const bool array = w.slurm.array.has_value();
-  text += fmt::format("export SYSTOLE_FILES=\"${{SYSTOLE_FILES:-$PWD/{}}}\"\n", shell_word(ask.place));
-  if (ask.place.starts_with('/')) text = replaced(std::move(text), "$PWD/", "");
+  // Without quotes around it all, in which those of the place would be part of its name.
+  text += fmt::format("export SYSTOLE_FILES=${{SYSTOLE_FILES:-{}{}}}\n", ask.place.starts_with('/') ? "" : "\"$PWD\"/",
+                      shell_word(ask.place));
   text += fmt::format("export SYSTOLE_RUN={}{}\n", shell_word(job.folder + "/" + job.run),
                       array ? ".\"$SLURM_ARRAY_TASK_ID\"" : "");
   text += "export SYSTOLE_TOKEN=\"$SYSTOLE_RUN/token\"\nexport SYSTOLE_PORT=$((20000 + SLURM_JOB_ID % 12000))\n";
