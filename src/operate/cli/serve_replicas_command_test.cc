@@ -310,6 +310,7 @@ TEST_F(ServeReplicas, a_shadow_of_the_same_model_answers_the_same_and_is_seen_in
   EXPECT_EQ(own_metric(server, "systole:shadow_different_text_total"), "0");
   EXPECT_EQ(own_metric(server, R"(systole:version_latency_seconds_count{version="stable"})"), "8");
   EXPECT_EQ(own_metric(server, R"(systole:version_latency_seconds_count{version="shadow"})"), "4");
+  EXPECT_EQ(own_metric(server, R"(systole:version_time_to_first_token_seconds_count{version="shadow"})"), "2");
   EXPECT_TRUE(server.stop().ok()) << server.err();
 }
 
