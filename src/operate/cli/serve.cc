@@ -307,12 +307,13 @@ ExitCode serve(const ServeCommand& options, Context& context) {
   HttpServerOptions http = server_options(options);
   const std::optional<PoolingSpec> pooling = served_pooling(options, served);
   const std::string name = options.name.empty() ? served.last_name() : options.name;
-  const Adapters adapters = adapters_of(options, served, name);
+  Adapters adapters = adapters_of(options, served, name);
   if (!adapters.all.empty()) phases.end("adapters");
   EngineOptions wanted = engine_options(options, served, speculation.drafts, pooling.has_value());
   wanted.adapters = served_adapters(adapters.all);
   std::unique_ptr<Engine> engine = open_engine(served, machine, wanted, &phases).value();
   write_adapters(engine->executor(), adapters.all).value();
+  adapters.all.clear();  // the device has them
   phases.end("weights");
   const std::unique_ptr<ModelDrafts> drafts = open_drafts(draft, machine, *engine, options.weights.parameter()).value();
   if (draft) phases.end("draft");

@@ -56,9 +56,12 @@ ExitCode serve_balanced(const BalancedServe& options, Context& context) {
              .hinted(fmt::format("--replicas {}", kMostReplicas)));
   // Each would take the same device, and most of its memory.
   if (options.backend != "cpu" && options.backend != "reference")
-    fail(
-        error(ErrorKind::unsupported, "--replicas: several processes on {} would take the same device", options.backend)
-            .hinted("leave it out, or compute with --backend cpu"));
+    fail(error(ErrorKind::unsupported, "--{}: several processes on {} would take the same device",
+               options.replicas > 1     ? "replicas"
+               : options.canary.empty() ? "shadow"
+                                        : "canary",
+               options.backend)
+             .hinted("leave it out, or compute with --backend cpu"));
   check_beside(options, "canary", options.canary, options.canary_weight);
   check_beside(options, "shadow", options.shadow, options.shadow_weight);
   const ReplicasAsked asked{static_cast<int>(options.replicas),

@@ -283,6 +283,7 @@ TEST_F(ServeReplicas, a_canary_answers_its_share_under_the_same_name_and_a_broke
     EXPECT_TRUE(comes_true([&] { return server.err().find("the canary is restarted") != std::string::npos; }))
         << server.err();
     EXPECT_NE(server.err().find("replica 0 is restarted, and serves tiny-1@2"), std::string::npos) << server.err();
+    EXPECT_NE(server.err().find("[the canary] served 3 answers"), std::string::npos) << server.err();
     EXPECT_TRUE(server.stop().ok()) << server.err();
   }
   Server server(*systole_, with("nothing"));
@@ -309,6 +310,7 @@ TEST_F(ServeReplicas, a_shadow_of_the_same_model_answers_the_same_and_is_seen_in
   EXPECT_EQ(own_metric(server, "systole:shadow_different_text_total"), "0");
   EXPECT_EQ(own_metric(server, R"(systole:version_latency_seconds_count{version="stable"})"), "8");
   EXPECT_EQ(own_metric(server, R"(systole:version_latency_seconds_count{version="shadow"})"), "4");
+  EXPECT_EQ(own_metric(server, R"(systole:version_time_to_first_token_seconds_count{version="shadow"})"), "2");
   EXPECT_TRUE(server.stop().ok()) << server.err();
 }
 
@@ -341,6 +343,9 @@ TEST_F(ServeReplicas, tokens_are_asked_for_by_the_balancer_and_what_is_wrong_is_
   const Captured device = refused({"tiny-1", "--device", "xla-cpu"});
   EXPECT_EQ(device.exit.code, 3) << device.err;
   EXPECT_NE(device.err.find("--replicas: several processes on xla-cpu"), std::string::npos) << device.err;
+  const Captured beside = systole_->run({"serve", "tiny-1", "--canary", "tiny-1", "--device", "xla-cpu"});
+  EXPECT_EQ(beside.exit.code, 3) << beside.err;
+  EXPECT_NE(beside.err.find("--canary: several processes on xla-cpu"), std::string::npos) << beside.err;
   const Captured many = systole_->run({"serve", "tiny-1", "--replicas", "1000000000"});
   EXPECT_EQ(many.exit.code, 2) << many.err;
   const Captured open = refused({"tiny-1", "--backend", "reference", "--listen", "0.0.0.0"});

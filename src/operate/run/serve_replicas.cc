@@ -171,7 +171,7 @@ class Replicas {
       if (!first_) {
         before_.push_back(line);  // if it fails, its error says the same
       } else {
-        messages_.message(fmt::format("[replica {}] {}", i, line));
+        messages_.message(fmt::format("[{}] {}", who(i), line));
       }
     });
   }

@@ -10,11 +10,14 @@
 
 #include "execute/serve/balance/balancer.h"
 #include "execute/serve/balance/replica_choice.h"
+#include "ground/net/http_reply_reader.h"
 
 namespace systole {
 
 // It has no place, and another replica may have one.
 inline bool is_refusal(int status) { return status == 429 || status == 503; }
+// It is passed on as it comes.
+inline bool is_stream(const HttpReplyHead& head) { return !head.length && !is_refusal(head.status); }
 inline Seconds seconds_since(std::chrono::steady_clock::time_point begin) {
   return Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }

@@ -342,6 +342,21 @@ TEST_F(BalancerTest, a_shadow_is_asked_besides_and_its_answers_are_only_compared
   EXPECT_EQ(balancer_->counts().failed + balancer_->counts().retries, 0);
 }
 
+TEST_F(BalancerTest, the_first_piece_of_a_shadows_stream_is_timed_too) {
+  const auto streams = [](const std::string& request) {
+    if (!request.starts_with("POST ")) return Reply{FakeUpstream::whole(200, "")};
+    return Reply{FakeUpstream::kEvents + FakeUpstream::chunk("data: 1\n\n") + FakeUpstream::chunk("data: 2\n\n") +
+                 FakeUpstream::chunk("")};
+  };
+  start({streams, streams}, 0, 100);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(complete().body, "data: 1\n\ndata: 2\n\n");
+  for (const char* version : {"stable", "shadow"}) {
+    const std::string line =
+        fmt::format("\nsystole:version_time_to_first_token_seconds_count{{version=\"{}\"}} 2\n", version);
+    EXPECT_TRUE(comes_true([&] { return send("GET", "/metrics").body.find(line) != std::string::npos; })) << line;
+  }
+}
+
 TEST_F(BalancerTest, metrics_are_those_of_all_that_answer) {
   start({says(200, "# TYPE a gauge\na{m=\"x\"} 1\n"), writes("garbage"), says(200, "a{m=\"x\"} 3\n")});
   const std::string text = send("GET", "/metrics").body;

@@ -74,8 +74,8 @@ class ForwardedRequest : public HttpReplySink, public std::enable_shared_from_th
     answer_ = response_of(head);
     if (!place_.model.empty()) answer_.headers.emplace_back(Balancer::kModelHeader, place_.model);
     is_large_ = head.length.value_or(0) > kMostWhole;
-    if (head.length || is_refusal(head.status)) return;
-    is_streamed_ = true;
+    is_streamed_ = is_stream(head);
+    if (!is_streamed_) return;
     has_events_ = answer_.type.starts_with("text/event-stream");
     responder_.begin(answer_);
   }

@@ -51,8 +51,6 @@ RequestCost request_cost(std::string_view body) {
 
 ReplicaChoice::ReplicaChoice(int replicas) : replicas_(static_cast<std::size_t>(replicas)), prefixes_(kPrefixes) {}
 
-int ReplicaChoice::ready() const { return static_cast<int>(std::ranges::count(replicas_, true, &Replica::ready)); }
-
 std::optional<int> ReplicaChoice::choose(const RequestCost& cost, const std::vector<int>& tried) {
   const auto may_have = [&](int replica) {
     return at(replica).ready && std::ranges::find(tried, replica) == tried.end();

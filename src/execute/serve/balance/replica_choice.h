@@ -34,7 +34,6 @@ class ReplicaChoice {
 
   void set_ready(int replica, bool ready) { at(replica).ready = ready; }
   bool is_ready(int replica) const { return replicas_[static_cast<std::size_t>(replica)].ready; }
-  int ready() const;
   std::int64_t tokens(int replica) const { return replicas_[static_cast<std::size_t>(replica)].tokens; }
 
   // A ready replica that is not among `tried`, to which the tokens then count; nothing: there is none.

@@ -52,7 +52,13 @@ ShadowSink::ShadowSink(std::shared_ptr<Balancer::State> state, Balancer::State::
                        std::shared_ptr<ShadowComparison> comparison)
     : state_(std::move(state)), place_(std::move(place)), tokens_(tokens), comparison_(std::move(comparison)) {}
 
+void ShadowSink::begin(const HttpReplyHead& head) {
+  status_ = head.status;
+  is_streamed_ = is_stream(head);
+}
+
 Status ShadowSink::take(std::string piece) {
+  if (is_streamed_ && !std::exchange(has_first_, true)) state_->count_stream(place_.replica, seconds_since(asked_at_));
   comparison_->take(ShadowComparison::kShadow, piece);
   return {};
 }

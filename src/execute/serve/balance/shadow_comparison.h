@@ -43,7 +43,7 @@ class ShadowSink : public HttpReplySink {
  public:
   ShadowSink(std::shared_ptr<Balancer::State> state, Balancer::State::Place place, std::int64_t tokens,
              std::shared_ptr<ShadowComparison> comparison);
-  void begin(const HttpReplyHead& head) override { status_ = head.status; }
+  void begin(const HttpReplyHead& head) override;
   Status take(std::string piece) override;
   void end(const Status& how) override;
 
@@ -54,6 +54,7 @@ class ShadowSink : public HttpReplySink {
   const std::shared_ptr<ShadowComparison> comparison_;
   const std::chrono::steady_clock::time_point asked_at_ = std::chrono::steady_clock::now();
   int status_ = 0;
+  bool is_streamed_ = false, has_first_ = false;
 };
 
 }  // namespace systole
