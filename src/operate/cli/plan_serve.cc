@@ -6,6 +6,7 @@
 #include "ground/process/machine.h"
 #include "operate/cli/catalog_view.h"
 #include "operate/render/quote.h"
+#include "operate/render/server_words.h"
 #include "operate/run/planned_replicas.h"
 #include "operate/run/served_model.h"
 #include "operate/run/xla_machine.h"
@@ -95,14 +96,9 @@ void warn_of_long_prompts(const ServingPlan& plan, Context& context) {
 
 // "systole serve RUN --slots 8 --context 4096 --waiting 64".
 std::string serve_words(const Workload& workload) {
-  const ServeSpec& serve = workload.serve;
   const std::string& weights = workload.model.weights;
-  return fmt::format(
-      "systole serve {} --slots {} --context {} --waiting {}{}{}{}{}", weights.empty() ? "RUN" : shell_word(weights),
-      serve.slots, serve.context.value_or(workload.model.context()), serve.waiting,
-      serve.prefill_tokens ? fmt::format(" --prefill-tokens {}", *serve.prefill_tokens) : "",
-      serve.parameter == DType::i8 ? " --weights int8" : "", serve.cache == DType::bf16 ? " --cache-type bf16" : "",
-      serve.tpot && !serve.prefill_tokens ? fmt::format(" --tpot {}s", serve.tpot->count()) : "");
+  return fmt::format("systole serve {} {}", weights.empty() ? "RUN" : shell_word(weights),
+                     fmt::join(serve_options(workload), " "));
 }
 
 }  // namespace

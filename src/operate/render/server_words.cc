@@ -15,23 +15,15 @@ struct Word {
 
 // As `systole serve` is typed (operate/cli/serve.cc).
 std::vector<Word> words_of(const Workload& workload, const ClusterJob& job, const ServerPlace& place) {
-  const ServeSpec& serve = workload.serve;
-  std::vector<Word> words = {{"systole"}, {"serve"}, {serve.from}, {"--name"}, {job.run}, {"--listen"}, {"0.0.0.0"}};
+  std::vector<Word> words = {{"systole"},  {"serve"},  {workload.serve.from}, {"--name"}, {job.run},
+                             {"--listen"}, {"0.0.0.0"}};
   const auto option = [&](const char* name, std::string value, bool expands = false) {
     words.push_back({name});
     words.push_back({std::move(value), expands});
   };
   option("--port", place.port, true);
   option("--token-file", place.token_file, true);
-  option("--slots", std::to_string(serve.slots));
-  option("--context", std::to_string(serve.context.value_or(workload.model.context())));
-  option("--waiting", std::to_string(serve.waiting));
-  if (serve.prefill_tokens)
-    option("--prefill-tokens", std::to_string(*serve.prefill_tokens));
-  else if (serve.tpot)
-    option("--tpot", fmt::format("{}s", serve.tpot->count()));
-  if (serve.parameter == DType::i8) option("--weights", "int8");
-  if (serve.cache != DType::f32) option("--cache-type", name_of(serve.cache));
+  for (std::string& word : serve_options(workload)) words.push_back({std::move(word)});
   option("--grace", std::to_string(server_grace(job)));
   if (place.replicas > 1) option("--replicas", std::to_string(place.replicas));
   if (place.threads > 0) option("--threads", std::to_string(place.threads));
@@ -40,6 +32,23 @@ std::vector<Word> words_of(const Workload& workload, const ClusterJob& job, cons
 }
 
 }  // namespace
+
+std::vector<std::string> serve_options(const Workload& workload) {
+  const ServeSpec& serve = workload.serve;
+  std::vector<std::string> words;
+  const auto option = [&](const char* name, std::string value) {
+    words.emplace_back(name);
+    words.push_back(std::move(value));
+  };
+  option("--slots", std::to_string(serve.slots));
+  option("--context", std::to_string(serve.context.value_or(workload.model.context())));
+  option("--waiting", std::to_string(serve.waiting));
+  if (serve.prefill_tokens) option("--prefill-tokens", std::to_string(*serve.prefill_tokens));
+  if (serve.parameter == DType::i8) option("--weights", "int8");
+  if (serve.cache != DType::f32) option("--cache-type", name_of(serve.cache));
+  if (serve.tpot && !serve.prefill_tokens) option("--tpot", fmt::format("{}s", serve.tpot->count()));
+  return words;
+}
 
 std::vector<std::string> server_words(const Workload& workload, const ClusterJob& job, const ServerPlace& place) {
   std::vector<std::string> words;

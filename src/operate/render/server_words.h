@@ -21,6 +21,8 @@ struct ServerPlace {
   std::int64_t threads = 0;   // of each; 0: those that its place gives it
 };
 
+// The options that follow from the workload alone.
+std::vector<std::string> serve_options(const Workload& workload);
 // The words of the command, as they are.
 std::vector<std::string> server_words(const Workload& workload, const ClusterJob& job, const ServerPlace& place);
 // The same as a line of sh, where "$program" is systole. The texts of `place` stand in double quotes and may contain
