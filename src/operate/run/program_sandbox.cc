@@ -19,8 +19,8 @@ namespace {
 constexpr std::uint64_t kMostFile = 64 << 20, kMostOpen = 256;
 
 // Namespaces of users, with the same user in it, of the network, of IPC and of processes, whose first one ends them all.
-// That is a shell and not the program: the kernel keeps a program's own signals from the first process, and that one can
-// undo --kill-child for itself.
+// That is a shell and not the program: the kernel keeps a program's own signals from the first process, and that one
+// can undo --kill-child for itself.
 const std::vector<std::string> kUnshare{
     "unshare", "-U", "-c", "-n", "-i", "-p", "-f", "--kill-child", "/bin/sh", "-c", R"("$@"; exit $?)", "sh"};
 

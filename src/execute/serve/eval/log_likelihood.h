@@ -20,8 +20,8 @@
 
 namespace systole {
 
-// Windows of a sequence of `all` tokens, of which `given` are there before its text: where each ends. It scores the tokens
-// from the end of the one before (the first: from `given`), by the up to `most` tokens before its last.
+// Windows of a sequence of `all` tokens, of which `given` are there before its text: where each ends. It scores the
+// tokens from the end of the one before (the first: from `given`), by the up to `most` tokens before its last.
 std::vector<std::size_t> window_ends(std::size_t given, std::size_t all, std::size_t most);
 
 class LogLikelihood {

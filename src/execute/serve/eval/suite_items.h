@@ -10,8 +10,8 @@
 
 namespace systole {
 
-// The first `limit` items of the task that `node` describes. `task`: all but them. Errors, all at their places: those of
-// the data's files; invalid: templates, examples.
+// The first `limit` items of the task that `node` describes. `task`: all but them. Errors, all at their places: those
+// of the data's files; invalid: templates, examples.
 Result<std::vector<EvalItem>> items_of(const Node& node, const EvalTask& task, SuiteFiles& files, std::size_t limit);
 
 }  // namespace systole
