@@ -2,11 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <filesystem>
-#include <thread>
 
 #include "ground/base/files.h"
+#include "ground/base/testing/waits.h"
 
 namespace systole {
 namespace {
@@ -54,8 +53,7 @@ TEST(ProgramSandboxIsolation, no_process_is_left_after_the_timeout) {
   std::filesystem::remove(left);
   const std::string text = "exec setsid setpriv --pdeathsig clear sh -c 'sleep 1; echo here > " + left + "'";
   EXPECT_EQ(ran(text, 0.3, false).why, "no end in 0.3 s");
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-  EXPECT_FALSE(path_exists(left));
+  EXPECT_FALSE(waits([&] { return path_exists(left); }, 1.5));
 }
 
 }  // namespace
