@@ -12,6 +12,7 @@
 #include "ground/base/files.h"
 #include "ground/base/version.h"
 #include "ground/process/signal_watch.h"
+#include "ground/process/spawn.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
 #include "operate/cli/model_argument.h"
@@ -242,6 +243,8 @@ ExitCode eval(const EvalCommand& options, Context& context) {
   ProgramSandbox sandbox;
   if (suite.runs_programs()) {
     sandbox = ProgramSandbox::open(options.unsafe_command).value();
+    for (const EvalTask& task : suite.tasks)
+      if (task.program) (void)find_program(task.program->command[0]).value();
     if (!sandbox.isolates()) context.out.warning("programs that models write run here with the network and all files");
   }
   const std::unique_ptr<WholeFile> out = file_of(options.out, "--out results.json"),

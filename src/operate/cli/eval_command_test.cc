@@ -259,6 +259,12 @@ TEST_F(EvalCommand, answers_that_are_programs_are_run) {
     EXPECT_EQ(safe.exit.code, 3) << safe.err;
     EXPECT_NE(safe.err.find("--unsafe-command"), std::string::npos) << safe.err;
   }
+  systole_.write("gone.yaml",
+                 "suite: 1\ntasks:\n  - { name: gone, kind: pass_at_k, data: prompts.jsonl, context: \"{prompt}\", "
+                 "program: \"{response}\", command: [no-such-program-of-ours] }\n");
+  const Captured gone = systole_.run({"eval", "gone.yaml", "--model", "nowhere", "--unsafe-command"});
+  EXPECT_EQ(gone.exit.code, 2) << gone.err;
+  EXPECT_NE(gone.err.find("no-such-program-of-ours"), std::string::npos) << "before a model is loaded: " << gone.err;
 }
 
 TEST_F(EvalCommand, a_context_that_is_too_long_loses_its_beginning_and_that_is_said) {

@@ -19,7 +19,10 @@ namespace {
 constexpr std::uint64_t kMostFile = 64 << 20, kMostOpen = 256;
 
 // Namespaces of users, with the same user in it, of the network, of IPC and of processes, whose first one ends them all.
-const std::vector<std::string> kUnshare{"unshare", "-U", "-c", "-n", "-i", "-p", "-f", "--kill-child"};
+// That is a shell and not the program: the kernel keeps a program's own signals from the first process, and that one
+// can undo --kill-child for itself.
+const std::vector<std::string> kUnshare{
+    "unshare", "-U", "-c", "-n", "-i", "-p", "-f", "--kill-child", "/bin/sh", "-c", R"("$@"; exit $?)", "sh"};
 
 // A new folder that goes with the object.
 class TrialFolder {

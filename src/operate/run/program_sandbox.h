@@ -1,6 +1,7 @@
 #pragma once
-// Runs a program that a model wrote: in a folder of its own, with little environment, bounded time, memory and files, and
-// in namespaces of its own without a network and with all its processes, which end with it (`unshare` of util-linux).
+// Runs a program that a model wrote: in a folder of its own, with little environment, bounded time, bounded memory of
+// each process and size of each file, and in namespaces of its own without a network and with all its processes, which
+// end with it (`unshare` of util-linux).
 //
 // It is no protection of files: the program may read and write what the user may.
 

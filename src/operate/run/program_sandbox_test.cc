@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "ground/base/files.h"
+#include "ground/base/testing/waits.h"
+
 namespace systole {
 namespace {
 
@@ -35,6 +40,20 @@ TEST(ProgramSandboxIsolation, there_is_no_network) {
   if (!ProgramSandbox::open(false).ok()) GTEST_SKIP() << "this machine gives no namespaces";
   EXPECT_TRUE(ran("test -z \"$(tail -n +2 /proc/self/net/route)\"", 10, false).passed) << "there is no way anywhere";
   EXPECT_TRUE(ran("echo $$ | grep -qx '[0-9]\\{1,2\\}'", 10, false).passed) << "processes are numbered anew";
+}
+
+TEST(ProgramSandboxIsolation, a_program_is_ended_by_its_own_signals) {
+  if (!ProgramSandbox::open(false).ok()) GTEST_SKIP() << "this machine gives no namespaces";
+  EXPECT_FALSE(ran("kill -TERM $$; exit 0", 10, false).passed);
+}
+
+TEST(ProgramSandboxIsolation, no_process_is_left_after_the_timeout) {
+  if (!ProgramSandbox::open(false).ok()) GTEST_SKIP() << "this machine gives no namespaces";
+  const std::string left = testing::TempDir() + "/left-by-a-program";
+  std::filesystem::remove(left);
+  const std::string text = "exec setsid setpriv --pdeathsig clear sh -c 'sleep 1; echo here > " + left + "'";
+  EXPECT_EQ(ran(text, 0.3, false).why, "no end in 0.3 s");
+  EXPECT_FALSE(waits([&] { return path_exists(left); }, 1.5));
 }
 
 }  // namespace

@@ -67,12 +67,10 @@ class ScoreWork : public BatchWork {
   Result<RowSize> size_of_text(const std::string& text) {
     if (text.empty()) return key_error(ErrorKind::invalid, "prompt", "the text is empty");
     RowSize size{.prompt_tokens = count(text)};
-    const std::int64_t most = engine_.cache(), first = std::max<std::int64_t>(before_, 1),
-                       all = first + size.prompt_tokens;
-    for (std::int64_t done = first; done < all;) {
-      done = std::min(all, done == first ? most + 1 : done + most);
-      size.sequences.push_back({.tokens = std::min(done - 1, most)});
-    }
+    const auto given = static_cast<std::size_t>(std::max<std::int64_t>(before_, 1)),
+               most = static_cast<std::size_t>(engine_.cache());
+    for (const std::size_t end : window_ends(given, given + static_cast<std::size_t>(size.prompt_tokens), most))
+      size.sequences.push_back({.tokens = static_cast<std::int64_t>(std::min(end - 1, most))});
     return size;
   }
 

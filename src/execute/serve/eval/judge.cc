@@ -75,11 +75,16 @@ double wait_after(const HttpReply& reply, double otherwise) {
 
 Result<Judge> Judge::open(const JudgeSpec& spec, Clock& clock) { return Judge(spec, clock, TRY(HttpClient::open({}))); }
 
+std::string Judge::without_key(std::string text) const {
+  for (std::size_t at = 0; !spec_.key.empty() && (at = text.find(spec_.key, at)) != text.npos; at += 3)
+    text.replace(at, spec_.key.size(), "***");
+  return text;
+}
+
 // The start of a server's text, without the key.
 std::string Judge::shown(std::string text) const {
   constexpr std::size_t kMost = 200;
-  for (std::size_t at = 0; !spec_.key.empty() && (at = text.find(spec_.key, at)) != text.npos; at += 3)
-    text.replace(at, spec_.key.size(), "***");
+  text = without_key(std::move(text));
   if (text.size() > kMost) text = text.substr(0, kMost) + "...";
   return printable(text);
 }
@@ -118,7 +123,10 @@ Result<Judgement> Judge::score(const Node& fields, const std::function<bool()>& 
       return interrupted();
     } else if (reply->status / 100 == 2) {
       Result<Judgement> made = read_reply(reply->body, spec_);
-      if (made.ok()) return made;
+      if (made.ok()) {
+        made->text = without_key(std::move(made->text));
+        return made;
+      }
       why = "the reply is no chat completion: " + shown(made.error().message);
     } else {
       why = fmt::format("status {}: {}", reply->status, shown(reply->body));

@@ -43,12 +43,13 @@ class Judge {
 
   // `fields`: of the prompt; `cancelled`: polled while it waits. A judge that refuses, or says no score between the
   // lowest and the highest, is no error. Errors: of filling the prompt; io: no reply that can be read in all tries;
-  // invalid: another status, such as 401; interrupted. No error shows the key.
+  // invalid: another status, such as 401; interrupted. Neither an error nor what the judge said shows the key.
   Result<Judgement> score(const Node& fields, const std::function<bool()>& cancelled);
 
  private:
   Judge(const JudgeSpec& spec, Clock& clock, std::unique_ptr<HttpClient> client)
       : spec_(spec), clock_(clock), client_(std::move(client)) {}
+  std::string without_key(std::string text) const;
   std::string shown(std::string text) const;
   bool wait(Seconds time, const std::function<bool()>& cancelled);
 

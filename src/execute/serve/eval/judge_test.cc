@@ -111,6 +111,12 @@ TEST_F(JudgeTest, what_stays_wrong_is_told_at_once_and_without_the_key) {
   EXPECT_EQ(refused.error().message.find('\x1b'), std::string::npos);
 }
 
+TEST_F(JudgeTest, what_the_judge_says_does_not_show_the_key) {
+  const Judgement said = on(completion("{\"content\": \"Bearer sk-sesame. Score: 7\"}"));
+  EXPECT_EQ(said.score, 7);
+  EXPECT_EQ(said.text, "Bearer ***. Score: 7");
+}
+
 TEST_F(JudgeTest, a_silent_judge_is_left_in_time_and_when_asked_to) {
   std::atomic<int> asked = 0;
   StubServer server([&](const StubRequest&, StubAnswer& answer) {

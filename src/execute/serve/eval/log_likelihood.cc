@@ -9,6 +9,13 @@
 
 namespace systole {
 
+std::vector<std::size_t> window_ends(std::size_t given, std::size_t all, std::size_t most) {
+  std::vector<std::size_t> ends;
+  for (std::size_t done = given; done < all; ends.push_back(done))
+    done = std::min(all, ends.empty() ? most + 1 : done + most);
+  return ends;
+}
+
 LogLikelihood::LogLikelihood(Engine& engine, const Tokenizer& tokenizer, std::vector<std::int32_t> before)
     : engine_(engine), tokenizer_(tokenizer), before_(std::move(before)), encoder_(tokenizer) {}
 
@@ -79,16 +86,14 @@ Result<LogLikelihood::Score> LogLikelihood::of_text(std::string_view text, const
   use_first_slot();
   Tokens all = before_;
   if (all.empty()) all.push_back(tokenizer_.bos());
-  const std::size_t begun = all.size();
-  std::size_t done = begun;  // the first token that is not scored yet
+  std::size_t done = all.size();  // the first token that is not scored yet
   const Tokens own = tokens_of(text);
   all.insert(all.end(), own.begin(), own.end());
   const auto most = static_cast<std::size_t>(engine_.cache());
   CHECK(done <= most, "{} tokens before a text in a context of {}", done, most);
   Score score{0, static_cast<std::int64_t>(own.size()), false};
-  while (done < all.size()) {
+  for (const std::size_t end : window_ends(done, all.size(), most)) {
     if (wanted && !wanted()) return error(ErrorKind::interrupted, "the evaluation was interrupted");
-    const std::size_t end = std::min(all.size(), done == begun ? most + 1 : done + most);
     const std::size_t begin = end - 1 > most ? end - 1 - most : 0;
     Tokens next(end - 1 - begin, -1);
     for (std::size_t i = done; i < end; ++i) next[i - 1 - begin] = all[i];

@@ -20,6 +20,10 @@
 
 namespace systole {
 
+// Windows of a sequence of `all` tokens, of which `given` are there before its text: where each ends. It scores the
+// tokens from the end of the one before (the first: from `given`), by the up to `most` tokens before its last.
+std::vector<std::size_t> window_ends(std::size_t given, std::size_t all, std::size_t most);
+
 class LogLikelihood {
  public:
   struct Score {
@@ -36,7 +40,8 @@ class LogLikelihood {
   // no token of its own, or more than the model's context; invalid: damaged weights; those of the device.
   Result<std::vector<Score>> of_continuations(std::string_view context, std::span<const std::string> texts);
   // Of a whole text, in windows that do not overlap, each with as much context as still fits: one token before a full
-  // window. `wanted` is asked before each; false: no more. Errors: invalid and the device's, as above; interrupted. REQUIRES: not text.empty().
+  // window. `wanted` is asked before each; false: no more. Errors: invalid and the device's, as above; interrupted.
+  // REQUIRES: not text.empty().
   Result<Score> of_text(std::string_view text, const std::function<bool()>& wanted = {});
 
  private:

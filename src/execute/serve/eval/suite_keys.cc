@@ -79,6 +79,12 @@ Status only_known(const Node& map, const std::vector<std::string>& known) {
   return {};
 }
 
+Result<std::string> text_or(const Node& map, std::string_view key, std::string otherwise) {
+  const Node* const found = map.find(key);
+  if (found == nullptr) return otherwise;
+  return found->as_string();
+}
+
 Result<FieldTemplate> template_of(const Node& node) {
   const std::string text = TRY(node.as_string());
   return at_place(node.where(), FieldTemplate::parse(text));

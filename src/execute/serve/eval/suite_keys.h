@@ -1,5 +1,6 @@
 #pragma once
-// Parts of reading a suite: its files, templates, and the maps of a judge and of programs. For suite.cc.
+// Parts of reading a suite: its files, texts, templates, and the maps of a judge and of programs. For suite.cc and
+// suite_items.cc.
 
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ Result<T> at_place(const Where& place, Result<T> read) {
 
 // Errors: invalid: not a map, or an unknown key.
 Status only_known(const Node& map, const std::vector<std::string>& known);
+// `otherwise` where the map has no such key.
+Result<std::string> text_or(const Node& map, std::string_view key, std::string otherwise);
 Result<FieldTemplate> template_of(const Node& node);
 
 // Errors, all at their places: those of the key's file or variable; invalid: keys and values.
