@@ -14,4 +14,4 @@ verify() { # FILE SHA256
 program=$(command -v -- "${SYSTOLE:-systole}") || refuse "no program '${SYSTOLE:-systole}' on $(uname -n)"
 verify "$program" 2222222222222222222222222222222222222222222222222222222222222222
 verify "$files/workload.yaml" 1111111111111111111111111111111111111111111111111111111111111111
-exec "$program" serve /models/llama3.1-8b --name serve-8b --listen 0.0.0.0 --port "8000" --token-file "$SYSTOLE_TOKEN" --slots 8 --context 4096 --waiting 64 --tpot 0.1s --cache-type bf16 --grace 30 --device gpu
+exec "$program" serve /models/llama3.1-8b --name serve-8b --listen 0.0.0.0 --port "8000" --token-file "$SYSTOLE_TOKEN" --slots 8 --context 4096 --waiting 64 --cache-type bf16 --tpot 0.1s --grace 30 --device gpu
