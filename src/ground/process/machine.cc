@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -183,6 +184,13 @@ bool is_stopped_process(std::int64_t process) {
   const std::size_t name_ends = stat.rfind(')');
   if (name_ends == stat.npos || name_ends + 2 >= stat.size()) return false;
   return stat[name_ends + 2] == 'T' || stat[name_ends + 2] == 't';
+}
+
+void raise_open_files() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
 std::string host_name() {

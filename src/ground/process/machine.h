@@ -38,6 +38,9 @@ Seconds process_age();
 // Whether a process is stopped by a signal or held by a debugger; false if it does not exist or cannot be inspected.
 bool is_stopped_process(std::int64_t process);
 
+// A connection is an open file, and the usual limit of a shell is 1,024: takes as many as the system allows.
+void raise_open_files();
+
 std::string host_name();
 std::string processor_name(const MachineFiles& files = {});  // "AMD EPYC 9B14"; "unknown processor" if unavailable
 

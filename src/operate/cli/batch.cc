@@ -12,7 +12,8 @@
 #include "operate/cli/batch_price.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
-#include "operate/cli/model_argument.h"
+#include "operate/cli/run_scene.h"
+#include "operate/run/served_model.h"
 
 namespace systole::cli {
 namespace {
@@ -169,7 +170,7 @@ ReadJob read_job(const BatchCommand& options, Context& context) {
   std::optional<std::string> chat_template;
   if (!job.chat_template.empty()) chat_template = read_text_file(job.chat_template).value();
   std::unique_ptr<Store> folder = folder_of(job.output);
-  ServedModel served = find_model_argument(job.model, context);
+  ServedModel served = find_model(job.model, scene_of(context).messages).value();
   if (job.name.empty()) job.name = served.last_name();
   std::string hash = served.hash().value();
   return {std::move(job),    bytes,          std::move(input), std::move(chat_template), std::move(folder),

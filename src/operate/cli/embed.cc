@@ -9,10 +9,12 @@
 #include "ground/base/counted.h"
 #include "ground/base/text_file.h"
 #include "ground/process/signal_watch.h"
+#include "ground/store/whole_file.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
-#include "operate/cli/model_argument.h"
-#include "operate/cli/whole_file.h"
+#include "operate/cli/model_options.h"
+#include "operate/cli/run_scene.h"
+#include "operate/run/served_model.h"
 
 namespace systole::cli {
 namespace {
@@ -99,7 +101,7 @@ class Embedding {
 };
 
 ExitCode embed(const EmbedCommand& options, Context& context) {
-  const ServedModel served = find_model_argument(options.model, context);
+  const ServedModel served = find_model(options.model, scene_of(context).messages).value();
   const PoolingSpec pooling = pooling_needed(served, options.pooling, !options.unnormalized).value();
   const std::int64_t size = served.model->hidden_size();
   if (options.dimensions > size) {
@@ -161,12 +163,7 @@ void add_embed(Subcommand app, Context& context) {
   command.add_option("--in", options->in, "a file with a text a line; - is standard input").capture_default_str();
   command.add_option("--out", options->out, "the file to write: a line of JSON for each text, in their order")
       .required();
-  command
-      .add_option("--pooling", options->pooling,
-                  "mean, last or cls: how the tokens' states become one vector; without: as the model's "
-                  "1_Pooling/config.json says")
-      .check(one_of({"mean", "last", "cls"}));
-  command.add_flag("--unnormalized", options->unnormalized, "leave vectors as long as they are");
+  add_pooling_options(command, options->pooling, options->unnormalized, "how the tokens' states become one vector");
   command.add_option("--dimensions", options->dimensions, "so many of each vector's numbers; 0: all")
       .check(at_least(0))
       .capture_default_str();

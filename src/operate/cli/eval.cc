@@ -13,10 +13,11 @@
 #include "ground/base/version.h"
 #include "ground/process/signal_watch.h"
 #include "ground/process/spawn.h"
+#include "ground/store/whole_file.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
-#include "operate/cli/model_argument.h"
-#include "operate/cli/whole_file.h"
+#include "operate/cli/model_options.h"
+#include "operate/cli/run_scene.h"
 #include "operate/run/program_sandbox.h"
 #include "operate/run/served_model.h"
 
@@ -68,7 +69,7 @@ void warn_of(const TaskScores& scores, const EvalTask& task, const std::string& 
 std::optional<EvaluatedModel> evaluated(const EvalSuite& suite, const std::string& asked, const EvalCommand& options,
                                         const ProgramSandbox& sandbox, WholeFile* samples, std::string* archived,
                                         const SignalWatch& watch, Context& context) {
-  const ServedModel served = find_model_argument(asked, context);
+  const ServedModel served = find_model(asked, scene_of(context).messages).value();
   const Machine machine = machine_for(served, options.backend, context.clock).value();
   const std::unique_ptr<Engine> engine = open_engine(served, machine,
                                                      {.slots = suite.generates() ? options.slots : 1,

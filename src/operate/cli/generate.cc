@@ -15,13 +15,13 @@
 #include "ground/base/text_file.h"
 #include "ground/process/machine.h"
 #include "ground/process/signal_watch.h"
+#include "ground/store/whole_file.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
-#include "operate/cli/model_argument.h"
-#include "operate/cli/speculate_option.h"
-#include "operate/cli/weights_option.h"
-#include "operate/cli/whole_file.h"
+#include "operate/cli/model_options.h"
+#include "operate/cli/run_scene.h"
 #include "operate/run/speculation.h"
+#include "operate/run/weights_option.h"
 
 namespace systole::cli {
 namespace {
@@ -118,7 +118,7 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   StartPhases phases(context.clock, process_age());
   phases.end("process");
   Seconds began = context.clock.now();
-  const ServedModel served = find_model_argument(options.run, context);
+  const ServedModel served = find_model(options.run, scene_of(context).messages).value();
   const std::optional<ServedModel> draft = find_draft_model(speculation, served).value();
   phases.end("read");
   const WeightsOption weights = options.weights.of(served);

@@ -1,253 +1,14 @@
 // `systole serve [RUN]`: a model behind OpenAI's HTTP interface, by one process or by several replicas.
 
-#include <fmt/ranges.h>
-#include <sys/resource.h>
-
-#include <algorithm>
-
-#include "describe/program/program.h"
-#include "describe/spec/serve_spec.h"
-#include "execute/serve/api_routes.h"
-#include "execute/serve/balance/balancer.h"
-#include "execute/weights/lora_adapter.h"
 #include "ground/base/counted.h"
-#include "ground/base/quantity.h"
-#include "ground/base/start_phases.h"
-#include "ground/base/text_file.h"
-#include "ground/process/machine.h"
-#include "ground/process/signal_watch.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
-#include "operate/cli/model_argument.h"
+#include "operate/cli/model_options.h"
+#include "operate/cli/run_scene.h"
 #include "operate/cli/serve_balanced.h"
-#include "operate/cli/speculate_option.h"
-#include "operate/cli/weights_option.h"
-#include "operate/run/checkpoint_follower.h"
-#include "operate/run/speculation.h"
 
 namespace systole::cli {
 namespace {
-
-constexpr Bytes kMostBody = kMiB * 4;                             // of a request
-constexpr std::int64_t kMostCacheTokens = std::int64_t{1} << 31;  // their pages and bytes can be counted
-
-struct ServeCommand {
-  std::string run, name, backend = "cpu", listen = "127.0.0.1", token_file, certificate, key, chat_template, pooling;
-  std::string speculate, follow, canary, shadow, tpot, cache_type = "f32";
-  std::vector<std::string> lora;  // NAME=PATH
-  bool unnormalized = false;
-  int port = 8000;
-  std::int64_t slots = 4, context = 0, cache_tokens = 0, waiting = 64, prefill_tokens = 0;
-  double grace_s = 30, follow_every_s = 5;
-  WeightsOption weights;
-  std::int64_t threads = 0, replicas = 1, canary_weight = 10, shadow_weight = 100;
-  bool balanced = false;                            // it is a replica
-  std::function<std::vector<std::string>()> given;  // the options of each replica, as words
-};
-
-// One token a line; blank lines and lines that begin with # are skipped.
-std::vector<std::string> tokens_in(const std::string& path) {
-  std::vector<std::string> tokens;
-  if (path.empty()) return tokens;
-  const std::string text = read_secret_file(path, Bytes(1 << 16)).value();
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string line = text.substr(begin, end - begin);
-    line.erase(line.find_last_not_of(" \t\r") + 1);
-    if (!line.empty() && line[0] != '#') tokens.push_back(std::move(line));
-    begin = end + 1;
-  }
-  if (tokens.empty()) fail(error(ErrorKind::invalid, "no token in '{}'", path).hinted("write one token a line"));
-  return tokens;
-}
-
-// A connection is an open file, and the usual limit of a shell is 1,024: takes as many as the system allows.
-void raise_open_files() {
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &files);
-}
-
-ServedModel model_to_serve(const ServeCommand& options, Context& context) {
-  ServedModel served =
-      options.follow == "blessed" ? find_blessed(options.run).value() : find_model_argument(options.run, context);
-  if (options.follow.empty()) return served;
-  if (served.registered) {
-    fail(error(ErrorKind::unsupported, "--follow: '{}' is one checkpoint, and stays it", options.run)
-             .hinted("leave it out, or name the run: 'systole runs' lists those there are"));
-  }
-  if (!served.step) {
-    fail(error(ErrorKind::unsupported, "--follow: '{}' is a published model, which gets no newer checkpoints",
-               served.name)
-             .hinted("leave it out, or name a run: 'systole runs' lists those there are"));
-  }
-  return served;
-}
-
-// Nothing: --follow is not given.
-std::optional<Followed> followed(const ServeCommand& options) {
-  if (options.follow.empty()) return {};
-  return options.follow == "blessed" ? Followed::blessed : Followed::latest;
-}
-
-std::unique_ptr<CheckpointFollower> follower_of(const ServeCommand& options, const ServedModel& served,
-                                                ServingThread& serving, Context& context) {
-  const std::optional<Followed> which = followed(options);
-  if (!which) return nullptr;
-  return std::make_unique<CheckpointFollower>(
-      served, serving,
-      FollowOptions{*which, [&context](const Error& error) { context.out.warning(error); },
-                    [&context](std::int64_t step) { context.out.notice(fmt::format("step {} is served", step)); }});
-}
-
-// Serves until a signal or a failure of the device; requests in flight then have the grace to end.
-void serve_until_stopped(HttpServer& server, ServingThread& serving, std::unique_ptr<CheckpointFollower> follower,
-                         const ServeCommand& options, const SignalWatch& watch, Clock& clock) {
-  if (follower) follower->start(Seconds(options.follow_every_s));
-  int looked = 0;
-  while (!watch.stop_requested() && !serving.failure()) {
-    clock.sleep(Seconds(0.05));
-    if (const int asked = watch.reloads(); asked != looked) {
-      looked = asked;
-      follower->look_now();
-    }
-  }
-  follower.reset();
-  serving.drain();
-  const Seconds until = clock.now() + Seconds(options.grace_s);
-  while (!watch.stop_at_once() && clock.now() < until && !server.drain(deadline_after(Seconds(0.05)))) {}
-}
-
-HttpServerOptions server_options(const ServeCommand& options) {
-  return {.bind = {options.listen, options.port},
-          .tokens = tokens_in(options.token_file),
-          .certificate = options.certificate,
-          .key = options.key,
-          .limits = {.body = kMostBody}};
-}
-
-ExitCode serve_replicas(const ServeCommand& options, Context& context) {
-  raise_open_files();
-  return serve_balanced({.replicas = options.replicas,
-                         .threads = options.threads,
-                         .backend = options.backend,
-                         .run = options.run,
-                         .words = options.given(),
-                         .follow = followed(options),
-                         .server = server_options(options),
-                         .grace = Seconds(options.grace_s),
-                         .canary = options.canary,
-                         .shadow = options.shadow,
-                         .canary_weight = options.canary_weight,
-                         .shadow_weight = options.shadow_weight},
-                        context);
-}
-
-// How vectors of texts are made; nothing: they are not served. Without text a model serves nothing else.
-std::optional<PoolingSpec> served_pooling(const ServeCommand& options, const ServedModel& served) {
-  const bool needed = !options.pooling.empty() || served.model->task() == Task::masked;
-  return needed ? pooling_needed(served, options.pooling, !options.unnormalized).value()
-                : pooling_for(served, options.pooling, !options.unnormalized).value();
-}
-
-// What --cache-tokens may be with sequences of so many tokens.
-void check_cache(const ServeCommand& options, const ServedModel& served, std::int64_t context) {
-  if (options.cache_tokens == 0) return;
-  if (served.encodes()) {
-    fail(error(ErrorKind::unsupported, "--cache-tokens: a model that encodes its prompt has a cache for each slot")
-             .hinted("leave it out; --slots and --context say how large they are"));
-  }
-  if (options.cache_tokens < context) {
-    fail(error(ErrorKind::invalid, "--cache-tokens: {} for sequences of up to {}", options.cache_tokens,
-               counted(context, "token"))
-             .hinted(fmt::format("--cache-tokens {} or more, or --context {}", context, options.cache_tokens)));
-  }
-  if (options.cache_tokens > kMostCacheTokens) {
-    fail(error(ErrorKind::invalid, "--cache-tokens: {}, at most {}", options.cache_tokens, kMostCacheTokens)
-             .hinted("leave it out: there is memory for --slots of --context then"));
-  }
-}
-
-// How long a running answer may wait for its next token while prompts are computed.
-Seconds hold_of(const ServeCommand& options) {
-  if (options.tpot.empty()) return kUsualHold;
-  const Result<Seconds> hold = parse_seconds(options.tpot);
-  if (hold.ok() && *hold > Seconds()) return *hold;
-  fail(error(ErrorKind::invalid, "--tpot: '{}' is no time above 0", options.tpot).hinted("--tpot 100ms"));
-}
-
-// How prompts are computed beside running answers.
-ServingLoopOptions piece_options(const ServeCommand& options, Clock& clock) {
-  if (options.prefill_tokens > 0) return {.prefill_beside = options.prefill_tokens};
-  return {.hold = hold_of(options), .clock = &clock};
-}
-
-void check_prefill(std::int64_t tokens) {
-  if (tokens == 0 || ServeSpec::may_prefill(tokens)) return;
-  fail(error(ErrorKind::invalid, "--prefill-tokens: {} is no power of two from 16 to 512", tokens)
-           .hinted("--prefill-tokens 64, or leave it out: as many as keep a step within --tpot"));
-}
-
-// The adapters of --lora.
-struct Adapters {
-  std::vector<std::string> names;
-  std::vector<LoraAdapter> all;
-};
-
-Adapters adapters_of(const ServeCommand& options, const ServedModel& served, const std::string& model) {
-  Adapters adapters;
-  for (const std::string& word : options.lora) {
-    const std::size_t equals = word.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == word.size()) {
-      fail(error(ErrorKind::invalid, "--lora: '{}' is not NAME=PATH", word)
-               .hinted("--lora NAME=PATH: what requests call it, and its folder in PEFT's format"));
-    }
-    const std::string name = word.substr(0, equals);
-    if (name == model || std::ranges::find(adapters.names, name) != adapters.names.end()) {
-      fail(error(ErrorKind::invalid, "--lora: there are two models '{}'", name)
-               .hinted("give each adapter a name of its own; --name is that of the model"));
-    }
-    adapters.all.push_back(read_lora_adapter(word.substr(equals + 1), served.spec).value());
-    adapters.names.push_back(name);
-  }
-  return adapters;
-}
-
-EngineOptions engine_options(const ServeCommand& options, const ServedModel& served, std::int64_t drafts,
-                             bool makes_vectors) {
-  EngineOptions wanted;
-  wanted.slots = options.slots;
-  wanted.cache = served.context_for(options.context);
-  check_cache(options, served, wanted.cache);
-  wanted.pages = (options.cache_tokens + kPagePositions - 1) / kPagePositions;
-  wanted.parameter = options.weights.of(served).parameter();
-  wanted.cache_type = options.cache_type == "bf16" ? DType::bf16 : DType::f32;
-  wanted.hidden = makes_vectors;
-  wanted.drafts = drafts;
-  return wanted;
-}
-
-// Nothing: requests for chat are refused.
-std::optional<chat::ChatPrompt> chat_for(const ServeCommand& options, const ServedModel& served, Context& context) {
-  if (!options.chat_template.empty()) return chat_of(served, read_text_file(options.chat_template).value()).value();
-  Result<std::optional<chat::ChatPrompt>> own = chat_of(served);
-  if (own.ok()) return std::move(*own);
-  context.out.warning("its chat template cannot be used: " + own.error().message,
-                      "give another with --chat-template; without, requests for chat are refused");
-  return std::nullopt;
-}
-
-// What is served, known before the engine goes to its thread.
-struct Serving {
-  const ServedApi& api;
-  const ServedModel& model;
-  std::optional<PoolingSpec> pooling;
-  MemoryByOwner memory;
-  std::string device, weights;
-  Seconds loaded;
-  std::optional<Bytes> drafts;  // memory of the model that makes them
-};
 
 void report_ready(const ServeCommand& options, const Serving& serving, const std::string& url,
                   const StartPhases& phases, Context& context) {
@@ -264,7 +25,7 @@ void report_ready(const ServeCommand& options, const Serving& serving, const std
       serving.drafts ? fmt::format("; {} for the model that drafts", to_string(*serving.drafts)) : "";
   context.out.stream(fmt::format("{} at {}: {}{}{}{}{}; loaded in {} on {}\n", api.model, url,
                                  api.generates ? texts : "", api.generates && api.vectors ? "; " : "", made,
-                                 serving.weights, drafts, to_string(serving.loaded), serving.device));
+                                 serving.note, drafts, to_string(serving.loaded), serving.device));
   context.out.json(Node::map({{"model", api.model},
                               {"url", url},
                               {"device", serving.device},
@@ -291,59 +52,13 @@ void report_end(const ServingCounts& counts, Context& context) {
 }
 
 ExitCode serve(const ServeCommand& options, Context& context) {
-  check_prefill(options.prefill_tokens);
-  hold_of(options);
+  options.check().value();
   if (options.replicas > 1 || !options.canary.empty() || !options.shadow.empty())
-    return serve_replicas(options, context);
-  const Speculation speculation = speculation_for(options.speculate, options.backend).value();
-  StartPhases phases(context.clock, process_age());
-  phases.end("process");
-  const Seconds began = context.clock.now();
-  const ServedModel served = model_to_serve(options, context);
-  const std::optional<ServedModel> draft = find_draft_model(speculation, served).value();
-  phases.end("read");
-  const Machine machine = machine_for(served, options.backend, context.clock, options.threads).value();
-  phases.end("device");
-  HttpServerOptions http = server_options(options);
-  const std::optional<PoolingSpec> pooling = served_pooling(options, served);
-  const std::string name = options.name.empty() ? served.last_name() : options.name;
-  Adapters adapters = adapters_of(options, served, name);
-  if (!adapters.all.empty()) phases.end("adapters");
-  EngineOptions wanted = engine_options(options, served, speculation.drafts, pooling.has_value());
-  wanted.adapters = served_adapters(adapters.all);
-  std::unique_ptr<Engine> engine = open_engine(served, machine, wanted, &phases).value();
-  write_adapters(engine->executor(), adapters.all).value();
-  adapters.all.clear();  // the device has them
-  phases.end("weights");
-  const std::unique_ptr<ModelDrafts> drafts = open_drafts(draft, machine, *engine, options.weights.parameter()).value();
-  if (draft) phases.end("draft");
-  const Seconds loaded = context.clock.now() - began;
-  ServedApi api = served_api(served, *engine, name, chat_for(options, served, context), pooling);
-  api.adapters = adapters.names;
-  if (options.balanced) api.key_header = Balancer::kKeyHeader;
-  const Program& program = engine->program();
-  std::string weights = options.weights.of(served).note(program);
-  if (!api.adapters.empty()) weights += fmt::format("; adapters: {}", fmt::join(api.adapters, ", "));
-  const Serving made{api,
-                     served,
-                     pooling,
-                     memory_by_owner(program),
-                     program.target.name,
-                     std::move(weights),
-                     loaded,
-                     drafts ? std::optional(drafts->memory()) : std::nullopt};
-  raise_open_files();
-  ServingLoopOptions steps = piece_options(options, context.clock);
-  steps.drafts = drafts.get();
-  ServingThread serving(std::move(engine), options.waiting, served.step, steps);
-  const SignalWatch watch(options.follow.empty() ? Hangup::stop : Hangup::reload);
-  http.routes = api_routes(api, serving, context.clock);
-  const std::unique_ptr<HttpServer> server = HttpServer::start(http).value();
-  phases.end("listen");
-  report_ready(options, made, api_url(server->address(), http), phases, context);
-  serve_until_stopped(*server, serving, follower_of(options, served, serving, context), options, watch, context.clock);
-  if (const std::optional<Error> failure = serving.failure()) fail(*failure);
-  report_end(serving.counts(), context);
+    return serve_balanced(options, context);
+  const auto ready = [&](const Serving& serving, const std::string& url, const StartPhases& phases) {
+    report_ready(options, serving, url, phases, context);
+  };
+  report_end(serve_here(options, ready, scene_of(context).messages, context.clock).value(), context);
   return ExitCode::done;
 }
 
@@ -363,13 +78,8 @@ void add_serve(Subcommand app, Context& context) {
   command.add_option("--chat-template", options->chat_template,
                      "a file with a Jinja template; without: the model's own, of tokenizer_config.json or "
                      "chat_template.jinja");
-  command
-      .add_option(
-          "--pooling", options->pooling,
-          "mean, last or cls: serves vectors of texts, made so of their tokens' states; without: as the model's "
-          "1_Pooling/config.json says, if it has one")
-      .check(one_of({"mean", "last", "cls"}));
-  command.add_flag("--unnormalized", options->unnormalized, "leave vectors as long as they are");
+  add_pooling_options(command, options->pooling, options->unnormalized,
+                      "serves vectors of texts, made so of their tokens' states", ", if it has one");
   command.add_option("--slots", options->slots, "sequences at once").check(at_least(1)).capture_default_str();
   add_context_option(command, options->context, "tokens of one sequence");
   command

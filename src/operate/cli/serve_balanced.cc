@@ -14,9 +14,10 @@ namespace {
 constexpr std::int64_t kMostReplicas = 64;
 
 // The program and options of one replica.
-std::vector<std::string> replica_words(const BalancedServe& options) {
+std::vector<std::string> replica_words(const ServeCommand& options) {
   std::vector<std::string> words{"/proc/self/exe", "serve"};
-  words.insert(words.end(), options.words.begin(), options.words.end());
+  const std::vector<std::string> given = options.given();
+  words.insert(words.end(), given.begin(), given.end());
   const std::int64_t share = std::max<std::int64_t>(
       allowed_cores() / (options.replicas + !options.canary.empty() + !options.shadow.empty()), 1);
   const std::int64_t threads = options.threads > 0 ? options.threads : share;
@@ -25,7 +26,7 @@ std::vector<std::string> replica_words(const BalancedServe& options) {
 }
 
 // With the first replica's own words about the model.
-Node document(const BalancedServe& options, const std::string& url, const Node& first) {
+Node document(const ServeCommand& options, const std::string& url, const Node& first) {
   Node node = Node::map();
   for (const Node::Entry& entry : first.entries())
     if (entry.key != "systole" && entry.key != "version") node.set(entry.key, entry.value);
@@ -33,12 +34,12 @@ Node document(const BalancedServe& options, const std::string& url, const Node& 
 }
 
 // Of a canary or a shadow.
-void check_beside(const BalancedServe& options, const char* name, const std::string& model, std::int64_t weight) {
+void check_beside(const ServeCommand& options, const char* name, const std::string& model, std::int64_t weight) {
   if (model.empty()) return;
   if (weight > 100)
     fail(error(ErrorKind::invalid, "--{}-weight: {} percent, at most 100", name, weight)
              .hinted(fmt::format("--{}-weight 100", name)));
-  if (options.follow)
+  if (!options.follow.empty())
     fail(error(ErrorKind::unsupported, "--{}: with --follow the replicas change to newer checkpoints by themselves",
                name)
              .hinted("leave --follow out; SIGHUP to the balancer has all serve the newest checkpoint"));
@@ -46,11 +47,9 @@ void check_beside(const BalancedServe& options, const char* name, const std::str
 
 }  // namespace
 
-std::string api_url(const NetAddress& address, const HttpServerOptions& server) {
-  return fmt::format("{}://{}/v1", server.certificate.empty() ? "http" : "https", to_string(address));
-}
-
-ExitCode serve_balanced(const BalancedServe& options, Context& context) {
+ExitCode serve_balanced(const ServeCommand& options, Context& context) {
+  raise_open_files();
+  const HttpServerOptions server = options.server().value();
   if (options.replicas > kMostReplicas)
     fail(error(ErrorKind::invalid, "--replicas: {}, at most {}", counted(options.replicas, "process"), kMostReplicas)
              .hinted(fmt::format("--replicas {}", kMostReplicas)));
@@ -67,15 +66,15 @@ ExitCode serve_balanced(const BalancedServe& options, Context& context) {
   const ReplicasAsked asked{static_cast<int>(options.replicas),
                             replica_words(options),
                             options.run,
-                            options.follow,
-                            options.server,
-                            options.grace,
+                            options.followed(),
+                            server,
+                            Seconds(options.grace_s),
                             options.canary,
                             static_cast<int>(options.canary_weight),
                             options.shadow,
                             static_cast<int>(options.shadow_weight)};
   const auto begun = [&](const NetAddress& address, const Node& first) {
-    const std::string url = api_url(address, options.server);
+    const std::string url = api_url(address, server);
     const auto count = [&](const char* key, const char* noun) {
       return counted(number_from(first.text_at(key)).value_or(0), noun);
     };

@@ -1,26 +1,17 @@
 #pragma once
 // `systole serve --replicas N`: the balancer in front of N processes (operate/run/serve_replicas.h).
 
-#include "ground/net/http_server.h"
 #include "operate/cli/command.h"
-#include "operate/run/checkpoint_follower.h"
+#include "operate/run/serve_here.h"
 
 namespace systole::cli {
 
-struct BalancedServe {
-  std::int64_t replicas = 2, threads = 0;
-  std::string backend, run;
-  std::vector<std::string> words;  // options of each replica
-  std::optional<Followed> follow;  // as these say
-  HttpServerOptions server;
-  Seconds grace{30.0};
+struct ServeCommand : ServeOptions {
   std::string canary, shadow;  // empty: none
-  std::int64_t canary_weight = 0, shadow_weight = 0;
+  std::int64_t replicas = 1, canary_weight = 10, shadow_weight = 100;
+  std::function<std::vector<std::string>()> given;  // the options of each replica, as words
 };
 
-// Where OpenAI's clients find a server: "http://127.0.0.1:8000/v1".
-std::string api_url(const NetAddress& address, const HttpServerOptions& server);
-
-ExitCode serve_balanced(const BalancedServe& options, Context& context);
+ExitCode serve_balanced(const ServeCommand& options, Context& context);
 
 }  // namespace systole::cli

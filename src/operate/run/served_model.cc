@@ -274,6 +274,13 @@ Result<ServedModel> find_model(const std::string& asked) {
   return served;
 }
 
+Result<ServedModel> find_model(const std::string& asked, const RunMessages& messages) {
+  ServedModel served = TRY(find_model(asked));
+  if (const std::optional<RegisteredModel>& model = served.registered)
+    messages.notice(fmt::format("{} is {}, stage {}: {}", asked, model->id(), name_of(model->stage), model->source()));
+  return served;
+}
+
 Result<ServedModel> find_blessed(const std::string& asked) {
   if (names_registered_model(asked) || is_published(asked) || parse_checkpoint_reference(asked).step)
     return find_model(asked);

@@ -19,6 +19,7 @@
 #include "execute/serve/int8_loader.h"
 #include "operate/registry/registered_model.h"
 #include "operate/run/machine.h"
+#include "operate/run/run_messages.h"
 #include "operate/run/run_places.h"
 
 namespace systole {
@@ -74,6 +75,8 @@ Result<PoolingSpec> pooling_needed(const ServedModel& model, const std::string& 
 // Errors: as find_checkpoints, open_hf_folder, open_packed_folder and kept_tokenizer; invalid: the tokenizer does not
 // belong to the model; as find_registered and check_artifact.
 Result<ServedModel> find_model(const std::string& asked);
+// The same, with a notice of which one a registered name is.
+Result<ServedModel> find_model(const std::string& asked, const RunMessages& messages);
 
 // The same of a run without @STEP with its newest blessed checkpoint (`systole ckpt bless`). Errors: also not_found:
 // none is blessed.

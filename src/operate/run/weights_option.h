@@ -4,13 +4,12 @@
 #include <string>
 
 #include "describe/program/program.h"
-#include "operate/cli/options.h"
 #include "operate/run/served_model.h"
 
-namespace systole::cli {
+namespace systole {
 
 struct WeightsOption {
-  std::string kind = "stored";
+  std::string kind = "stored";  // or int8
 
   // What is in memory: a packed folder's are in int8 as stored.
   WeightsOption of(const ServedModel& served) const { return {served.parameter == DType::i8 ? "int8" : kind}; }
@@ -20,6 +19,4 @@ struct WeightsOption {
   std::string note(const Program& program) const;
 };
 
-void add_weights_option(Subcommand command, WeightsOption& option);
-
-}  // namespace systole::cli
+}  // namespace systole

@@ -1,11 +1,11 @@
-#include "operate/cli/whole_file.h"
+#include "ground/store/whole_file.h"
 
 #include <unistd.h>
 
 #include <filesystem>
 #include <span>
 
-namespace systole::cli {
+namespace systole {
 
 WholeFile::WholeFile(const std::string& path, const std::string& hint) {
   const std::filesystem::path at(path);
@@ -33,4 +33,4 @@ void WholeFile::finish() {
   file_.reset();
 }
 
-}  // namespace systole::cli
+}  // namespace systole

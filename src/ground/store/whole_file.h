@@ -13,7 +13,7 @@
 
 #include "ground/store/store.h"
 
-namespace systole::cli {
+namespace systole {
 
 class WholeFile {
  public:
@@ -33,4 +33,4 @@ class WholeFile {
   std::unique_ptr<WritableFile> file_;  // null once it is whole
 };
 
-}  // namespace systole::cli
+}  // namespace systole

@@ -1,0 +1,39 @@
+#include "operate/cli/model_options.h"
+
+#include "operate/run/weights_option.h"
+
+namespace systole::cli {
+
+void add_context_option(Subcommand command, std::int64_t& context, const std::string& what) {
+  command.add_option("--context", context, what + "; 0: the model's context, of a published model at most 4096")
+      .check(at_least(0))
+      .capture_default_str();
+}
+
+void add_pooling_options(Subcommand command, std::string& pooling, bool& unnormalized, const std::string& what,
+                         const std::string& unless) {
+  command
+      .add_option(
+          "--pooling", pooling,
+          fmt::format("mean, last or cls: {}; without: as the model's 1_Pooling/config.json says{}", what, unless))
+      .check(one_of({"mean", "last", "cls"}));
+  command.add_flag("--unnormalized", unnormalized, "leave vectors as long as they are");
+}
+
+void add_weights_option(Subcommand command, WeightsOption& option) {
+  command
+      .add_option("--weights", option.kind,
+                  "stored: as the model has them (a folder of `systole quantize`: in int8); int8: its matrices in a "
+                  "quarter of f32's memory, which decodes faster and answers a little differently")
+      .check(one_of({"stored", "int8"}))
+      .capture_default_str();
+}
+
+void add_speculate_option(Subcommand command, std::string& asked) {
+  command.add_option("--speculate", asked,
+                     "ngram or ngram:K: guesses up to K next tokens (7) by what followed the last ones before, and "
+                     "computes them together; the answers are the same, and come sooner where text repeats itself; "
+                     "model:PATH or model:PATH:K: guesses by a smaller model of the same tokenizer, in memory too");
+}
+
+}  // namespace systole::cli
