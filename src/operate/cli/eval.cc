@@ -1,110 +1,24 @@
 // `systole eval SUITE... --model MODEL`: how good models are at the tasks of suites, beside each other.
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <span>
 
 #include "execute/serve/eval/archive.h"
-#include "execute/serve/eval/results.h"
 #include "ground/base/counted.h"
 #include "ground/base/errors.h"
 #include "ground/base/files.h"
-#include "ground/base/version.h"
-#include "ground/process/signal_watch.h"
-#include "ground/process/spawn.h"
-#include "ground/store/whole_file.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
 #include "operate/cli/model_options.h"
 #include "operate/cli/run_scene.h"
-#include "operate/run/program_sandbox.h"
-#include "operate/run/served_model.h"
+#include "operate/run/eval_here.h"
 
 namespace systole::cli {
 namespace {
 
-struct EvalCommand {
-  std::string out, samples, archive, verify, backend = "cpu";
-  std::vector<std::string> suites, models, require;
-  std::int64_t limit = 0, context = 0, slots = 8, keep = 0;
-  bool unsafe_command = false;
+struct EvalCommand : EvalOptions {
+  std::string verify;
 };
-
-std::unique_ptr<WholeFile> file_of(const std::string& path, const std::string& hint) {
-  return path.empty() ? nullptr : std::make_unique<WholeFile>(path, hint);
-}
-
-// One line of JSON for each item.
-std::string sample_lines(const EvaluatedModel& model, const EvalTask& task, const TaskScores& scores) {
-  std::string text;
-  for (std::size_t i = 0; i < scores.samples.size(); ++i) {
-    Node line = Node::map({{"model", model.name}, {"task", task.name}, {"item", i}});
-    for (const Node::Entry& entry : scores.samples[i].entries()) line.set(entry.key, entry.value);
-    text += to_json(line) + "\n";
-  }
-  return text;
-}
-
-// What results do not show: contexts that were cut, and items that count as wrong.
-void warn_of(const TaskScores& scores, const EvalTask& task, const std::string& model, const Engine& engine,
-             Context& context) {
-  if (scores.cut_contexts > 0) {
-    context.out.warning(fmt::format("task '{}': {} longer than the {} positions of '{}', and lost the beginning",
-                                    task.name, counted(scores.cut_contexts, "context"), engine.cache(), model),
-                        "ask for fewer few-shot examples, or for more --context");
-  }
-  if (scores.unjudged.empty()) return;
-  constexpr std::size_t kShown = 3;
-  std::string items;
-  for (std::size_t i = 0; i < std::min(scores.unjudged.size(), kShown); ++i)
-    items += (i > 0 ? "; " : "") + scores.unjudged[i].message;
-  if (scores.unjudged.size() > kShown) items += "; …";
-  context.out.warning(fmt::format("task '{}': {} counted as wrong for '{}': {}", task.name,
-                                  counted(scores.unjudged.size(), "item"), model, items),
-                      scores.unjudged[0].hint);
-}
-
-// All tasks by one model. Nothing: a signal came. `samples`, `archived`: where lines of its items go, or null.
-std::optional<EvaluatedModel> evaluated(const EvalSuite& suite, const std::string& asked, const EvalCommand& options,
-                                        const ProgramSandbox& sandbox, WholeFile* samples, std::string* archived,
-                                        const SignalWatch& watch, Context& context) {
-  const ServedModel served = find_model(asked, scene_of(context).messages).value();
-  const Machine machine = machine_for(served, options.backend, context.clock).value();
-  const std::unique_ptr<Engine> engine = open_engine(served, machine,
-                                                     {.slots = suite.generates() ? options.slots : 1,
-                                                      .cache = served.context_for(options.context),
-                                                      .score = suite.scores(),
-                                                      .generates = suite.generates()})
-                                             .value();
-  Encoder encoder(served.tokenizer);
-  const EvalModel model{*engine,
-                        served.tokenizer,
-                        served.before,
-                        served.ends,
-                        served.never_drawn(engine->vocabulary()),
-                        [&](std::string_view text) { return served.tokens_of(encoder, text); },
-                        &context.clock,
-                        [&](const ProgramSpec& spec, const std::string& text) { return sandbox.run(spec, text); }};
-  for (const EvalTask& task : suite.tasks) check_room(task, *engine).value();
-  EvaluatedModel made{asked, served.step, {}};
-  if (archived != nullptr) made.hash = served.hash().value();
-  for (const EvalTask& task : suite.tasks) {
-    Result<TaskScores> scores = evaluate(task, model, [&](std::size_t done) {
-      context.out.progress(fmt::format("{}: {}: {} of {}", asked, task.name, done, counted(task.items.size(), "item")));
-      return !watch.stop_requested();
-    });
-    if (!scores.ok() && scores.error().kind == ErrorKind::interrupted) return std::nullopt;
-    made.tasks.push_back(std::move(scores).value());
-    TaskScores& last = made.tasks.back();
-    warn_of(last, task, asked, *engine, context);
-    const std::string lines = sample_lines(made, task, last);
-    if (samples != nullptr) samples->append(lines);
-    if (archived != nullptr) *archived += lines;
-    last.samples.clear();
-  }
-  return made;
-}
 
 // Perplexities of bad models are huge.
 std::string number_of(double value) {
@@ -140,53 +54,11 @@ std::string results_table(const EvalSuite& suite, const std::vector<EvaluatedMod
   return table(headers, rows, width);
 }
 
-// The folder of an archive, which no other process changes.
-struct LockedArchive {
-  std::unique_ptr<Store> store;
-  std::unique_ptr<FileLock> lock;
-};
-
-Result<LockedArchive> lock_archive(const std::string& folder, Context& context) {
-  LockedArchive archive;
-  archive.store = TRY(open_posix_store(folder));
-  archive.lock = TRY(lock_folder(folder, Seconds(60.0), context.clock));
-  return archive;
-}
-
-Error told_as(const char* what, Error why) {
-  why.message = fmt::format("{}: {}", what, why.message);
-  return why;
-}
-
-// What the document says of the new entry.
-Result<Node> archive_results(const EvalCommand& options, const Node& results, std::string_view samples,
-                             Context& context) {
-  const Node about = Node::map({{"time", context.clock.timestamp()},
-                                {"systole", kSystoleVersion},
-                                {"backend", options.backend},
-                                {"context", options.context},
-                                {"limit", options.limit},
-                                {"results", results}});
-  const Result<LockedArchive> archive = lock_archive(options.archive, context);
-  if (!archive.ok()) return told_as("the results are not archived", archive.error());
-  const Result<ArchivedEntry> entry = append_entry(*archive->store, about, samples);
-  if (!entry.ok()) return told_as("the results are not archived", below(options.archive, entry.error()));
-  std::int64_t gone = 0;
-  if (options.keep > 0) {
-    const Result<std::int64_t> removed = keep_newest(*archive->store, options.keep);
-    if (!removed.ok()) return told_as("the results are archived, but", below(options.archive, removed.error()));
-    gone = *removed;
-  }
-  const std::string path = (std::filesystem::path(options.archive) / archive_file(entry->number)).string();
-  context.out.message(fmt::format("archived as {}, SHA-256 {}", path, entry->sha256));
-  return Node::map({{"file", path}, {"entry", entry->number}, {"sha256", entry->sha256}, {"removed", gone}});
-}
-
 ExitCode verify(const std::string& folder, Context& context) {
   const std::unique_ptr<Store> archive = open_posix_store(folder).value();
   std::unique_ptr<FileLock> lock;
   if (path_exists(std::filesystem::path(folder) / "lock")) {
-    Result<std::unique_ptr<FileLock>> held = lock_folder(folder, Seconds(60.0), context.clock);
+    Result<std::unique_ptr<FileLock>> held = lock_archive(folder, context.clock);
     if (held.ok()) lock = std::move(held).value();
     if (!held.ok() && held.error().kind == ErrorKind::busy) fail(held.error());  // others: who may only read may verify
   }
@@ -215,69 +87,29 @@ ExitCode verify(const std::string& folder, Context& context) {
   return report->wrong.empty() ? ExitCode::done : ExitCode::no;
 }
 
-// What would end the command after hours, and leave nothing of them.
-void check_beforehand(const EvalCommand& options, Context& context) {
-  const std::filesystem::path out(options.out), samples(options.samples);
-  if (!out.empty() && out.lexically_normal() == samples.lexically_normal()) {
-    fail(error(ErrorKind::invalid, "--out and --samples are both '{}'", options.out)
-             .hinted("--out results.json --samples samples.jsonl"));
-  }
-  for (const std::string& asked : std::span(options.models).subspan(1)) (void)find_model(asked).value();
-  if (options.archive.empty()) return;
-  make_folders(options.archive).value();
-  const LockedArchive archive = lock_archive(options.archive, context).value();
-  const Result<ArchivedEntry> last = last_entry(*archive.store);
-  if (!last.ok()) fail(below(options.archive, last.error()));
-}
-
 ExitCode eval(const EvalCommand& options, Context& context) {
   if (!options.verify.empty()) return verify(options.verify, context);
   if (options.suites.empty() || options.models.empty()) {
     fail(error(ErrorKind::invalid, "{} is missing", options.suites.empty() ? "the suite" : "--model")
              .hinted("systole eval suite.yaml --model MODEL"));
   }
-  const EvalSuite suite = read_suites(options.suites, options.limit).value();
-  std::vector<EvalRequirement> required;
-  for (const std::string& text : options.require)
-    required.push_back(requirement_of(parse_requirement(text).value(), suite).value());
-  check_beforehand(options, context);
-  ProgramSandbox sandbox;
-  if (suite.runs_programs()) {
-    sandbox = ProgramSandbox::open(options.unsafe_command).value();
-    for (const EvalTask& task : suite.tasks)
-      if (task.program) (void)find_program(task.program->command[0]).value();
-    if (!sandbox.isolates()) context.out.warning("programs that models write run here with the network and all files");
-  }
-  const std::unique_ptr<WholeFile> out = file_of(options.out, "--out results.json"),
-                                   samples = file_of(options.samples, "--samples samples.jsonl");
-  const SignalWatch watch;
-  std::vector<EvaluatedModel> models;
-  std::string lines;
-  for (const std::string& asked : options.models) {
-    std::optional<EvaluatedModel> made = evaluated(suite, asked, options, sandbox, samples.get(),
-                                                   options.archive.empty() ? nullptr : &lines, watch, context);
-    if (!made) return ExitCode::interrupted;
-    models.push_back(std::move(*made));
-  }
+  const RunMessages messages = scene_of(context).messages;
+  const auto progress = [&](const std::string& text) { context.out.progress(text); };
+  const Evaluation made = evaluate_here(options, progress, messages, context.clock).value();
+  if (made.interrupted) return ExitCode::interrupted;
   context.out.end_progress();
-  const std::vector<std::string> missed = unmet(required, models);
-  Node results = results_node(suite, models, missed);
-  if (samples != nullptr) samples->finish();
-  if (out != nullptr) {
-    out->append(to_json(results, 2) + "\n");
-    out->finish();
-  }
-  context.out.data(results_table(suite, models, context.out.width()));
+  Node results = made.results;
+  context.out.data(results_table(made.suite, made.models, context.out.width()));
   std::optional<Error> unarchived;
   if (!options.archive.empty()) {
-    Result<Node> archived = archive_results(options, results, lines, context);
+    Result<Node> archived = archive_results(options, made, messages, context.clock);
     if (!archived.ok()) unarchived = archived.error();
     results.set("archived", archived.ok() ? std::move(archived).value() : Node());
   }
   context.out.json(results);
   if (unarchived) fail(*unarchived);
-  for (const std::string& one : missed) context.out.warning(one);
-  return missed.empty() ? ExitCode::done : ExitCode::unmet;
+  for (const std::string& one : made.missed) context.out.warning(one);
+  return made.missed.empty() ? ExitCode::done : ExitCode::unmet;
 }
 
 }  // namespace
