@@ -2,12 +2,17 @@
 // machine's memory bandwidth that reading the parameters once a step makes of it.
 //
 //   generate_bench MODEL [stored|int8]     MODEL: a Hugging Face folder or a GGUF file; how its matrices are kept
+//   generate_bench MODEL stored|int8 SEQUENCES:PROMPT+ANSWER...
+//       so many sequences of prompts and answers of so many tokens; a line of JSON each: tokens a second of the prompts,
+//       which are computed one after the other, and of the answers, computed together (bench/serve_compare.py)
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <map>
+#include <stdexcept>
 #include <vector>
 
 #include "execute/serve/engine.h"
@@ -66,11 +71,45 @@ void measure(const ServedModel& model, const Machine& machine, DType parameter, 
   }
 }
 
+void measure_case(const ServedModel& model, const Machine& machine, DType parameter, const std::string& words) {
+  long long slots = 0, prompt = 0, answer = 0;
+  if (std::sscanf(words.c_str(), "%lld:%lld+%lld", &slots, &prompt, &answer) != 3) {
+    throw std::invalid_argument(words + ": not SEQUENCES:PROMPT+ANSWER");
+  }
+  EngineOptions options;
+  options.slots = slots;
+  options.cache = prompt + answer;
+  options.parameter = parameter;
+  const auto engine = open_engine(model, machine, options).value();
+  std::vector<Engine::Next> next;
+  double began = now();
+  for (std::int64_t slot = 0; slot < slots; ++slot) {
+    std::vector<std::int32_t> tokens;  // of each sequence others: no prefix is shared
+    for (std::int64_t i = 0; i < prompt; ++i) tokens.push_back(static_cast<std::int32_t>(1000 + slot * 131 + i % 997));
+    engine->prefill(slot, tokens).value();
+    next.push_back({slot, 7});
+  }
+  const double prefill = now() - began;
+  began = now();
+  for (std::int64_t i = 0; i < answer; ++i) engine->decode(next).value();
+  const double decode = now() - began;
+  fmt::print(R"({{"sequences": {}, "prompt": {}, "answer": {}, "prefill": {:.1f}, "decode": {:.1f}}})"
+             "\n",
+             slots, prompt, answer, static_cast<double>(slots * prompt) / prefill,
+             static_cast<double>(slots * answer) / decode);
+}
+
 int generate_bench(const std::vector<std::string>& arguments) {
   const ServedModel model = find_model(arguments.at(0)).value();
   const auto clock = real_clock();
   const Machine machine = machine_for(model, "cpu", *clock).value();
   const bool int8 = arguments.size() > 1 && arguments[1] == "int8";
+  if (arguments.size() > 2) {
+    for (auto words = arguments.begin() + 2; words != arguments.end(); ++words) {
+      measure_case(model, machine, int8 ? DType::i8 : DType::f32, *words);
+    }
+    return 0;
+  }
   for (const std::int64_t slots : {1, 8}) measure(model, machine, int8 ? DType::i8 : DType::f32, slots);
   return 0;
 }
