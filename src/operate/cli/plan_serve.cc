@@ -4,7 +4,6 @@
 
 #include "execute/train/memory_plan.h"
 #include "ground/process/machine.h"
-#include "operate/cli/catalog_view.h"
 #include "operate/render/quote.h"
 #include "operate/render/server_words.h"
 #include "operate/run/planned_replicas.h"

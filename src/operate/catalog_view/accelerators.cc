@@ -5,14 +5,10 @@
 
 #include "ground/base/counted.h"
 #include "ground/catalog/compare.h"
-#include "operate/cli/catalog_view.h"
+#include "operate/catalog_view/catalog_view.h"
 
-namespace systole::cli {
+namespace systole {
 namespace {
-
-struct AcceleratorsOptions {
-  std::string name, kind;
-};
 
 bool is_accelerator(const CatalogEntry& entry) { return entry.kind == "gpu" || entry.kind == "tpu"; }
 
@@ -86,31 +82,21 @@ std::string list_text(const std::vector<const CatalogEntry*>& entries, const std
          "sources: systole catalog accelerators NAME\n";
 }
 
-ExitCode accelerators(const AcceleratorsOptions& options, Context& context) {
-  const CatalogView view = open_catalog_view(context.clock).value();
-  std::vector<const CatalogEntry*> entries;
-  if (!options.name.empty()) {
-    entries.push_back(view.catalog.find_accelerator(options.name).value());
-  } else {
-    for (const auto& [name, entry] : view.catalog.entries())
-      if (is_accelerator(entry) && (options.kind.empty() || entry.kind == options.kind)) entries.push_back(&entry);
-  }
-  context.out.prose(options.name.empty() ? list_text(entries, view.today, context.out.width())
-                                         : text_of(*entries.front(), view.today, context.out.width()));
-  Node list = Node::sequence();
-  for (const CatalogEntry* entry : entries) list.push(node_of(*entry, view.today));
-  context.out.json(Node::map({{"today", view.today}, {"accelerators", std::move(list)}}));
-  return ExitCode::done;
-}
-
 }  // namespace
 
-void add_catalog_accelerators(Subcommand catalog, Context& context) {
-  auto options = std::make_shared<AcceleratorsOptions>();
-  Subcommand command = add_command(catalog, "accelerators", "chips: dense peak of each type, memory, links", options,
-                                   context, accelerators);
-  command.add_option("name", options->name, "all that is known of one: h100, nvidia-l4, v5litepod");
-  command.add_option("--kind", options->kind, "these alone").check(one_of({"gpu", "tpu"}));
+Result<Shown> show_accelerators(CatalogView& view, const std::string& name, const std::string& kind, int width) {
+  std::vector<const CatalogEntry*> entries;
+  if (!name.empty()) {
+    entries.push_back(TRY(view.catalog.find_accelerator(name)));
+  } else {
+    for (const auto& [key, entry] : view.catalog.entries())
+      if (is_accelerator(entry) && (kind.empty() || entry.kind == kind)) entries.push_back(&entry);
+  }
+  std::string text =
+      name.empty() ? list_text(entries, view.today, width) : text_of(*entries.front(), view.today, width);
+  Node list = Node::sequence();
+  for (const CatalogEntry* entry : entries) list.push(node_of(*entry, view.today));
+  return Shown{std::move(text), Node::map({{"today", view.today}, {"accelerators", std::move(list)}})};
 }
 
-}  // namespace systole::cli
+}  // namespace systole

@@ -4,16 +4,10 @@
 #include <set>
 
 #include "ground/base/nearest.h"
-#include "operate/cli/catalog_view.h"
+#include "operate/catalog_view/catalog_view.h"
 
-namespace systole::cli {
+namespace systole {
 namespace {
-
-struct PricesOptions {
-  CatalogFilters filters;
-  std::optional<double> max_price;  // per hour
-  bool all = false;
-};
 
 // The columns, and their names in --json.
 constexpr struct {
@@ -66,22 +60,28 @@ Node node_of(const PriceRow& row, const std::string& today) {
 
 class PriceList {
  public:
-  PriceList(const PricesOptions& options, CatalogView& view) : options_(options), view_(view) {
-    accelerator_ = asked_accelerator(view, options.filters.accelerator).value();
-    if (accelerator_.empty()) return;
-    const std::span<const MachineType> machines = view.tables.machines().value();
-    for (const MachineType* type : machines_with(machines, accelerator_)) {
-      machines_.insert(type->name);
-      attached_ = attached_ || (!options.filters.machine.empty() && attaches(machines, *type, options.filters.machine));
+  // Borrows all arguments.
+  static Result<PriceList> create(const CatalogFilters& filters, const std::optional<double>& max_price,
+                                  CatalogView& view) {
+    PriceList list(filters, max_price);
+    list.accelerator_ = TRY(asked_accelerator(view, filters.accelerator));
+    if (list.accelerator_.empty()) return list;
+    const std::span<const MachineType> machines = TRY(view.tables.machines());
+    for (const MachineType* type : machines_with(machines, list.accelerator_)) {
+      list.machines_.insert(type->name);
+      list.attached_ = list.attached_ || (!filters.machine.empty() && attaches(machines, *type, filters.machine));
     }
+    return list;
   }
   bool wanted(const PriceRow& row) const;
-  void check_places() const;
+  Status check_places(CatalogView& view) const;
 
  private:
+  PriceList(const CatalogFilters& filters, const std::optional<double>& max_price)
+      : filters_(filters), max_price_(max_price) {}
   bool priced(const PriceRow& row) const;
-  const PricesOptions& options_;
-  CatalogView& view_;
+  const CatalogFilters& filters_;
+  const std::optional<double>& max_price_;
   std::string accelerator_;
   std::set<std::string> machines_;  // machines with the accelerator
   bool attached_ = false;           // it attaches to the requested machine: the price is a sum of two
@@ -89,13 +89,12 @@ class PriceList {
 
 // Whether one of its prices is known and at most --max-price.
 bool PriceList::priced(const PriceRow& row) const {
-  return std::ranges::any_of(row.cells, [&](const PriceCell& cell) {
-    return cell.amount && *cell.amount <= DollarsPerHour(*options_.max_price);
-  });
+  return std::ranges::any_of(
+      row.cells, [&](const PriceCell& cell) { return cell.amount && *cell.amount <= DollarsPerHour(*max_price_); });
 }
 
 bool PriceList::wanted(const PriceRow& row) const {
-  const CatalogFilters& f = options_.filters;
+  const CatalogFilters& f = filters_;
   const bool of_accelerator = row.item == accelerator_ || machines_.contains(row.item);
   const bool of_machine = row.of == PriceOf::machine && matches(f.machine, row.item);
   if (attached_ ? !of_accelerator && !of_machine
@@ -107,30 +106,30 @@ bool PriceList::wanted(const PriceRow& row) const {
                                          : std::ranges::find(row.zones, f.zone) != row.zones.end();
     if (!there && row.region != f.zone) return false;
   }
-  return !options_.max_price || priced(row);
+  return !max_price_ || priced(row);
 }
 
-void PriceList::check_places() const {
-  const CatalogFilters& f = options_.filters;
+Status PriceList::check_places(CatalogView& view) const {
+  const CatalogFilters& f = filters_;
   std::set<std::string> regions, zones, machines;
-  for (const PriceRow& row : view_.tables.prices().value()) {
+  for (const PriceRow& row : TRY(view.tables.prices())) {
     if (!row.region.empty()) regions.insert(row.region);
     if (row.of == PriceOf::machine) machines.insert(row.item);
   }
-  for (const ZoneRow& row : view_.tables.zones().value()) {
+  for (const ZoneRow& row : TRY(view.tables.zones())) {
     regions.insert(row.region);
     zones.insert(row.zone);
   }
   zones.insert(regions.begin(), regions.end());
-  const auto check = [](const std::string& asked, const std::set<std::string>& known, const char* what) {
+  const auto check = [](const std::string& asked, const std::set<std::string>& known, const char* what) -> Status {
     if (asked.empty() || std::ranges::any_of(known, [&](const std::string& name) { return matches(asked, name); }))
-      return;
+      return {};
     const std::vector<std::string> names(known.begin(), known.end());
-    fail(error(ErrorKind::not_found, "no price names the {} '{}'", what, asked).hinted(nearest_hint(asked, names)));
+    return error(ErrorKind::not_found, "no price names the {} '{}'", what, asked).hinted(nearest_hint(asked, names));
   };
-  check(f.region, regions, "region");
-  check(f.zone, zones, "zone");
-  check(f.machine, machines, "machine");
+  TRY(check(f.region, regions, "region"));
+  TRY(check(f.zone, zones, "zone"));
+  return check(f.machine, machines, "machine");
 }
 
 // Price lists have on-demand prices also for machines that are not available on demand.
@@ -174,49 +173,35 @@ PriceRow at_hand(const std::string& today) {
   return row;
 }
 
-ExitCode prices(const PricesOptions& options, Context& context) {
-  CatalogView view = open_catalog_view(context.clock).value();
-  const PriceList list(options, view);
-  list.check_places();
+}  // namespace
+
+Result<Shown> show_prices(CatalogView& view, const CatalogFilters& f, const std::optional<double>& max_price, bool all,
+                          int width) {
+  const PriceList list = TRY(PriceList::create(f, max_price, view));
+  TRY(list.check_places(view));
   const PriceRow own = at_hand(view.today);
   std::vector<const PriceRow*> found;
   std::size_t elsewhere = 0;
-  for (const PriceRow& row : view.tables.prices().value()) {
+  for (const PriceRow& row : TRY(view.tables.prices())) {
     if (!list.wanted(row)) continue;
-    if (row.offered == ListedAs::not_offered && !options.all)
+    if (row.offered == ListedAs::not_offered && !all)
       ++elsewhere;
     else
       found.push_back(&row);
   }
-  const CatalogFilters& f = options.filters;
   const bool unfiltered = f.accelerator.empty() && f.machine.empty() && f.region.empty() && f.zone.empty();
   SourceNotes notes(view.today, true);
-  std::string text = found.empty()
-                         ? "no list names a price of that: it is unknown, which is not 0\n"
-                         : text_of(found, view.tables.machines().value(), notes, context.out.width()) + kLegend;
+  std::string text = found.empty() ? "no list names a price of that: it is unknown, which is not 0\n"
+                                   : text_of(found, TRY(view.tables.machines()), notes, width) + kLegend;
   if (unfiltered) text += "this-machine is an offer too: $0.00/h, one's own\n";
   if (elsewhere > 0)
     text += fmt::format("{} more of regions where no zone is known to have the hardware: --all\n", elsewhere);
-  context.out.prose(text + notes.text(context.out.width()));
+  text += notes.text(width);
   Node rows = Node::sequence();
   for (const PriceRow* row : found) rows.push(node_of(*row, view.today));
   if (unfiltered) rows.push(node_of(own, view.today));
-  context.out.json(Node::map({{"today", view.today}, {"prices", std::move(rows)}, {"left_out", elsewhere}}));
-  return ExitCode::done;
+  return Shown{std::move(text),
+               Node::map({{"today", view.today}, {"prices", std::move(rows)}, {"left_out", elsewhere}})};
 }
 
-}  // namespace
-
-void add_catalog_prices(Subcommand catalog, Context& context) {
-  auto options = std::make_shared<PricesOptions>();
-  Subcommand command =
-      add_command(catalog, "prices", "dollars by the hour, on each of the terms", options, context, prices);
-  add_accelerator_filter(command, options->filters);
-  add_machine_filter(command, options->filters);
-  add_place_filters(command, options->filters);
-  command.add_option("--max-price", options->max_price, "known, and of so many dollars an hour at most")
-      .check(not_negative());
-  command.add_flag("--all", options->all, "of regions too where no zone has the hardware");
-}
-
-}  // namespace systole::cli
+}  // namespace systole

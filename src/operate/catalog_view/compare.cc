@@ -5,15 +5,10 @@
 #include <algorithm>
 
 #include "ground/catalog/compare.h"
-#include "operate/cli/catalog_view.h"
+#include "operate/catalog_view/catalog_view.h"
 
-namespace systole::cli {
+namespace systole {
 namespace {
-
-struct CompareOptions {
-  std::vector<std::string> names;
-  std::string dtype = "bf16", region, terms = "on_demand";
-};
 
 constexpr const char* kUnknown = "unknown";
 
@@ -124,38 +119,22 @@ Node node_of(const ComparedChip& one, const std::string& today) {
       .set("flops_per_dollar", one.flops_per_dollar ? Node(one.flops_per_dollar->count()) : Node());
 }
 
-ExitCode compare(const CompareOptions& options, Context& context) {
-  CatalogView view = open_catalog_view(context.clock).value();
+}  // namespace
+
+Result<Shown> compare_accelerators(CatalogView& view, const CompareOptions& options, int width) {
   OfferFilter filter;
   const auto terms = std::ranges::find(kProvisioningNames, options.terms);
   filter.provisioning = {static_cast<Provisioning>(terms - kProvisioningNames), Provisioning::own};
   if (!options.region.empty()) filter.regions = {options.region};
   const std::vector<ComparedChip> compared =
-      compare_chips(view.tables, view.catalog, options.names, options.dtype, filter).value();
-  context.out.prose(text_of(compared, options, view.today, context.out.width()));
+      TRY(compare_chips(view.tables, view.catalog, options.names, options.dtype, filter));
+  std::string text = text_of(compared, options, view.today, width);
   Node list = Node::sequence();
   for (const ComparedChip& one : compared) list.push(node_of(one, view.today));
-  context.out.json(Node::map({{"today", view.today},
-                              {"dtype", options.dtype},
-                              {"provisioning", options.terms},
-                              {"accelerators", std::move(list)}}));
-  return ExitCode::done;
+  return Shown{std::move(text), Node::map({{"today", view.today},
+                                           {"dtype", options.dtype},
+                                           {"provisioning", options.terms},
+                                           {"accelerators", std::move(list)}})};
 }
 
-}  // namespace
-
-void add_catalog_compare(Subcommand catalog, Context& context) {
-  auto options = std::make_shared<CompareOptions>();
-  Subcommand command =
-      add_command(catalog, "compare", "accelerators side by side: one type for all, and what a dollar buys", options,
-                  context, compare);
-  command.add_option("names", options->names, "two or more: v5p h100").required().expected(2, 4);
-  command.add_option("--dtype", options->dtype, "bf16, f16, tf32, fp8, int8, fp4, int4, f32 or f64")
-      .capture_default_str();
-  command.add_option("--region", options->region, "prices of this region alone: us-central1");
-  command.add_option("--provisioning", options->terms, "on which terms")
-      .check(one_of({"on_demand", "spot", "flex_start", "calendar", "commitment_1y", "commitment_3y"}))
-      .capture_default_str();
-}
-
-}  // namespace systole::cli
+}  // namespace systole

@@ -3,14 +3,10 @@
 #include <set>
 
 #include "ground/base/nearest.h"
-#include "operate/cli/catalog_view.h"
+#include "operate/catalog_view/catalog_view.h"
 
-namespace systole::cli {
+namespace systole {
 namespace {
-
-struct ZonesOptions {
-  CatalogFilters filters;
-};
 
 bool holds(const ZoneRow& row, const std::string& machine) {
   if (machine.empty()) return true;
@@ -47,21 +43,21 @@ Node node_of(const ZoneRow& row, const std::string& today) {
 }
 
 // An unknown region or zone is an error, not an empty list.
-void check_place(const std::string& asked, const std::set<std::string>& known, const char* what) {
-  if (asked.empty() || known.contains(asked)) return;
+Status check_place(const std::string& asked, const std::set<std::string>& known, const char* what) {
+  if (asked.empty() || known.contains(asked)) return {};
   const std::vector<std::string> names(known.begin(), known.end());
-  fail(error(ErrorKind::not_found, "the catalog knows no {} '{}'", what, asked).hinted(nearest_hint(asked, names)));
+  return error(ErrorKind::not_found, "the catalog knows no {} '{}'", what, asked).hinted(nearest_hint(asked, names));
 }
 
-ExitCode zones(const ZonesOptions& options, Context& context) {
-  CatalogView view = open_catalog_view(context.clock).value();
-  const CatalogFilters& wanted = options.filters;
-  const std::string accelerator = asked_accelerator(view, wanted.accelerator).value();
+}  // namespace
+
+Result<Shown> show_zones(CatalogView& view, const CatalogFilters& wanted, int width) {
+  const std::string accelerator = TRY(asked_accelerator(view, wanted.accelerator));
   SourceNotes notes(view.today, true);
   std::set<std::string> regions, places;
   std::vector<std::vector<std::string>> rows;
   Node list = Node::sequence();
-  for (const ZoneRow& row : view.tables.zones().value()) {
+  for (const ZoneRow& row : TRY(view.tables.zones())) {
     regions.insert(row.region);
     places.insert(row.zone);
     if ((!accelerator.empty() && row.accelerator != accelerator) || !holds(row, wanted.machine)) continue;
@@ -71,26 +67,16 @@ ExitCode zones(const ZonesOptions& options, Context& context) {
         {row.zone, row.accelerator, machines_text(row), row.published ? "yes" : "no", notes.fact(row.dated)});
     list.push(node_of(row, view.today));
   }
-  check_place(wanted.region, regions, "region");
-  check_place(wanted.zone, places, "zone");
+  TRY(check_place(wanted.region, regions, "region"));
+  TRY(check_place(wanted.zone, places, "zone"));
+  std::string text;
   if (rows.empty())
-    context.out.data("no zone that the catalog knows has that");
+    text = "no zone that the catalog knows has that";
   else
-    context.out.prose(table({"zone", "accelerator", "machines", "published", "source"}, rows, context.out.width()) +
-                      "\npublished: the vendor's pages name the zone; the others were seen through its interfaces\n" +
-                      notes.text(context.out.width()));
-  context.out.json(Node::map({{"today", view.today}, {"zones", std::move(list)}}));
-  return ExitCode::done;
+    text = table({"zone", "accelerator", "machines", "published", "source"}, rows, width) +
+           "\npublished: the vendor's pages name the zone; the others were seen through its interfaces\n" +
+           notes.text(width);
+  return Shown{std::move(text), Node::map({{"today", view.today}, {"zones", std::move(list)}})};
 }
 
-}  // namespace
-
-void add_catalog_zones(Subcommand catalog, Context& context) {
-  auto options = std::make_shared<ZonesOptions>();
-  Subcommand command = add_command(catalog, "zones", "which accelerator is in which zone", options, context, zones);
-  add_accelerator_filter(command, options->filters);
-  add_machine_filter(command, options->filters);
-  add_place_filters(command, options->filters);
-}
-
-}  // namespace systole::cli
+}  // namespace systole

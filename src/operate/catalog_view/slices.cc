@@ -2,16 +2,10 @@
 
 #include <fmt/ranges.h>
 
-#include "operate/cli/catalog_view.h"
+#include "operate/catalog_view/catalog_view.h"
 
-namespace systole::cli {
+namespace systole {
 namespace {
-
-struct SlicesOptions {
-  std::string name;
-  CatalogFilters filters;
-  std::int64_t max_chips = 0;
-};
 
 // "xyz" for the axes with wrap-around links.
 std::string closes_text(const TpuSlice& slice) {
@@ -63,41 +57,29 @@ std::string text_of(const std::vector<TpuSlice>& slices, const std::string& toda
          notes.text(width);
 }
 
-ExitCode slices(const SlicesOptions& options, Context& context) {
-  CatalogView view = open_catalog_view(context.clock).value();
-  const std::string accelerator = asked_accelerator(view, options.filters.accelerator).value();
-  const std::span<const TpuSlice> known = view.tables.slices().value();
-  std::vector<TpuSlice> found;
-  if (!options.name.empty()) {
-    found.push_back(find_tpu_slice(view.catalog, known, options.name).value());
-  } else {
-    for (const TpuSlice& slice : known)
-      if ((accelerator.empty() || slice.accelerator == accelerator) &&
-          (options.max_chips == 0 || slice.chips <= options.max_chips))
-        found.push_back(slice);
-  }
-  if (found.empty())
-    context.out.data("no slices: " +
-                     (accelerator.empty() ? std::string("of so few chips") : accelerator + " has none"));
-  else
-    context.out.prose(
-        text_of(found, view.today, context.out.width()) +
-        (found.size() == 1 && !found.front().note.empty() ? "note: " + found.front().note + "\n" : std::string()));
-  Node list = Node::sequence();
-  for (const TpuSlice& slice : found) list.push(node_of(slice, view.today));
-  context.out.json(Node::map({{"today", view.today}, {"slices", std::move(list)}}));
-  return ExitCode::done;
-}
-
 }  // namespace
 
-void add_catalog_slices(Subcommand catalog, Context& context) {
-  auto options = std::make_shared<SlicesOptions>();
-  Subcommand command =
-      add_command(catalog, "slices", "TPU slices: shapes, names, hosts, rings", options, context, slices);
-  command.add_option("name", options->name, "one of them, by either name: v5p-128, v5p:4x4x4");
-  add_accelerator_filter(command, options->filters);
-  command.add_option("--max-chips", options->max_chips, "of so many chips at most").check(at_least(1));
+Result<Shown> show_slices(CatalogView& view, const std::string& name, const std::string& asked, std::int64_t max_chips,
+                          int width) {
+  const std::string accelerator = TRY(asked_accelerator(view, asked));
+  const std::span<const TpuSlice> known = TRY(view.tables.slices());
+  std::vector<TpuSlice> found;
+  if (!name.empty()) {
+    found.push_back(TRY(find_tpu_slice(view.catalog, known, name)));
+  } else {
+    for (const TpuSlice& slice : known)
+      if ((accelerator.empty() || slice.accelerator == accelerator) && (max_chips == 0 || slice.chips <= max_chips))
+        found.push_back(slice);
+  }
+  std::string text;
+  if (found.empty())
+    text = "no slices: " + (accelerator.empty() ? std::string("of so few chips") : accelerator + " has none");
+  else
+    text = text_of(found, view.today, width) +
+           (found.size() == 1 && !found.front().note.empty() ? "note: " + found.front().note + "\n" : std::string());
+  Node list = Node::sequence();
+  for (const TpuSlice& slice : found) list.push(node_of(slice, view.today));
+  return Shown{std::move(text), Node::map({{"today", view.today}, {"slices", std::move(list)}})};
 }
 
-}  // namespace systole::cli
+}  // namespace systole

@@ -6,15 +6,10 @@
 
 #include "ground/base/nearest.h"
 #include "ground/process/machine.h"
-#include "operate/cli/catalog_view.h"
+#include "operate/catalog_view/catalog_view.h"
 
-namespace systole::cli {
+namespace systole {
 namespace {
-
-struct MachinesOptions {
-  std::string name;
-  CatalogFilters filters;
-};
 
 // A letter per provisioning term, in their order: "DSFR".
 constexpr std::string_view kLetters = "DSFC13RO";
@@ -131,14 +126,15 @@ std::string list_text(const std::vector<const MachineType*>& types, const std::s
          "\n" + kLegend + notes.text(width);
 }
 
-ExitCode machines(const MachinesOptions& options, Context& context) {
-  CatalogView view = open_catalog_view(context.clock).value();
-  const std::string accelerator = asked_accelerator(view, options.filters.accelerator).value();
+}  // namespace
+
+Result<Shown> show_machines(CatalogView& view, const std::string& name, const CatalogFilters& filters, int width) {
+  const std::string accelerator = TRY(asked_accelerator(view, filters.accelerator));
   std::vector<MachineType> own{at_hand(view.today)};
   std::vector<const MachineType*> found;
   std::vector<std::string> names;
-  const std::string& pattern = options.name.empty() ? options.filters.machine : options.name;
-  const std::span<const MachineType> known = view.tables.machines().value();
+  const std::string& pattern = name.empty() ? filters.machine : name;
+  const std::span<const MachineType> known = TRY(view.tables.machines());
   for (const std::span<const MachineType> types : {known, std::span<const MachineType>(own)})
     for (const MachineType& type : types) {
       names.push_back(type.name);
@@ -147,28 +143,15 @@ ExitCode machines(const MachinesOptions& options, Context& context) {
       if (named && (accelerator.empty() || type.accelerator == accelerator)) found.push_back(&type);
     }
   if (found.empty() && !pattern.empty()) {
-    if (!accelerator.empty()) machine_for(known, pattern, accelerator).value();
-    fail(error(ErrorKind::not_found, "no machine type is called '{}'", pattern).hinted(nearest_hint(pattern, names)));
+    if (!accelerator.empty()) TRY(machine_for(known, pattern, accelerator));
+    return error(ErrorKind::not_found, "no machine type is called '{}'", pattern).hinted(nearest_hint(pattern, names));
   }
-  const Fabric* fabric = fabric_of(view.tables.fabrics().value(), *found.front());
-  context.out.prose(options.name.empty() || found.size() != 1
-                        ? list_text(found, view.today, context.out.width())
-                        : text_of(*found.front(), fabric, view.today, context.out.width()));
+  const Fabric* fabric = fabric_of(TRY(view.tables.fabrics()), *found.front());
+  std::string text = name.empty() || found.size() != 1 ? list_text(found, view.today, width)
+                                                       : text_of(*found.front(), fabric, view.today, width);
   Node list = Node::sequence();
   for (const MachineType* type : found) list.push(node_of(*type, view.today));
-  context.out.json(Node::map({{"today", view.today}, {"machines", std::move(list)}}));
-  return ExitCode::done;
+  return Shown{std::move(text), Node::map({{"today", view.today}, {"machines", std::move(list)}})};
 }
 
-}  // namespace
-
-void add_catalog_machines(Subcommand catalog, Context& context) {
-  auto options = std::make_shared<MachinesOptions>();
-  Subcommand command = add_command(catalog, "machines", "machine types, and which accelerators go with which", options,
-                                   context, machines);
-  command.add_option("name", options->name, "all that is known of one: a3-highgpu-8g");
-  add_accelerator_filter(command, options->filters);
-  add_machine_filter(command, options->filters);
-}
-
-}  // namespace systole::cli
+}  // namespace systole
