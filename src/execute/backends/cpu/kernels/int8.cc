@@ -1,10 +1,12 @@
 // contract_int8: a part of w's rows (columns of y) per thread, so that each byte of w is read once per call for few
 // rows of x. Roofline: memory's bandwidth for few rows, the units' rate for many. For few rows, four rows of w are read
-// side by side and each vector of them is used for up to four rows of x.
+// side by side and each vector of them is used for up to four rows of x. Units from kPanelRows or kAmxRows rows on take
+// them packed (int8_panels.h, int8_tiles.h).
 
 #include "execute/backends/cpu/kernels/int8.h"
 
 #include "execute/backends/cpu/kernels/entry.h"
+#include "execute/backends/cpu/kernels/int8_panels.h"
 #include "execute/backends/cpu/kernels/int8_rows.h"
 #include "execute/backends/cpu/kernels/int8_tiles.h"
 
@@ -56,6 +58,8 @@ SYSTOLE_VNNI inline void vnni_block(const ContractInt8Args& args, const Int8Rows
   rows_of_w(args, column, w);
   const std::int8_t* const q = x.q + row * x.width;
   const __m512i flip = _mm512_set1_epi8(-128);
+  // Beside panels: the same place of the next four rows of w, so that each line is asked for once.
+  const i64 ahead = args.unit == Int8Unit::vnni ? kColumns * args.k : kAhead;
   __m512i sum[kRows][kColumns];
   for (int r = 0; r < kRows; ++r) {
     for (int c = 0; c < kColumns; ++c) sum[r][c] = _mm512_setzero_si512();
@@ -64,7 +68,7 @@ SYSTOLE_VNNI inline void vnni_block(const ContractInt8Args& args, const Int8Rows
   for (; i + 64 <= args.k; i += 64) {
 #pragma GCC unroll 4
     for (int c = 0; c < kColumns; ++c) {
-      __builtin_prefetch(w[c] + i + kAhead);
+      __builtin_prefetch(w[c] + i + ahead);
       const __m512i v = _mm512_xor_si512(_mm512_loadu_si512(w[c] + i), flip);
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r)
@@ -176,6 +180,8 @@ KernelReport contract_int8(const ContractInt8Args& args) {
 #if defined(__AVX512F__)
     if (args.unit == Int8Unit::amx && args.rows >= kAmxRows) {
       contract_by_tiles(args, x);
+    } else if (args.unit == Int8Unit::vnni && args.rows >= kPanelRows) {
+      contract_by_panels(args, x);
     } else {
       contract_by_rows(args, x);
     }
