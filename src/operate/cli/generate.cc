@@ -27,7 +27,7 @@ namespace systole::cli {
 namespace {
 
 struct GenerateCommand {
-  std::string run, prompt, out, speculate, backend = "cpu";
+  std::string run, prompt, out, speculate, backend = "cpu", cache_type = "f32";
   GenerateOptions generate;
   WeightsOption weights;
 };
@@ -86,8 +86,9 @@ void make_answer(const ServedModel& served, Engine& engine, GenerateOptions want
 }
 
 // `written`: the file that has the text now; empty: none.
-void report(const WeightsOption& weights, const ServedModel& served, const Program& program, const Answer& answer,
-            const std::string& written, const StartPhases& phases, Context& context) {
+void report(const WeightsOption& weights, const std::string& cache_type, const ServedModel& served,
+            const Program& program, const Answer& answer, const std::string& written, const StartPhases& phases,
+            Context& context) {
   const auto count = static_cast<std::int64_t>(answer.made.tokens.size());
   context.out.notice(fmt::format("on {}: loaded in {}{}{}", program.target.name, to_string(answer.load),
                                  answer.first ? ", first token after " + to_string(*answer.first) : "",
@@ -108,7 +109,8 @@ void report(const WeightsOption& weights, const ServedModel& served, const Progr
                               {"step", served.step ? Node(*served.step) : Node()},
                               {"out", written.empty() ? Node() : Node(written)},
                               {"end", name_of(answer.made.end)},
-                              {"weights", weights.kind}}));
+                              {"weights", weights.kind},
+                              {"cache_type", cache_type}}));
 }
 
 ExitCode generate_text(const GenerateCommand& options, Context& context) {
@@ -141,7 +143,10 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
       static_cast<std::int64_t>(prompts[0].size()) + std::min(options.generate.max_tokens, served.spec.context());
   const std::unique_ptr<Engine> engine =
       open_engine(served, machine,
-                  {.cache = served.step ? 0 : needed, .parameter = weights.parameter(), .drafts = speculation.drafts},
+                  {.cache = served.step ? 0 : needed,
+                   .parameter = weights.parameter(),
+                   .cache_type = options.cache_type == "bf16" ? DType::bf16 : DType::f32,
+                   .drafts = speculation.drafts},
                   &phases)
           .value();
   phases.end("weights");
@@ -161,7 +166,8 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   });
   const bool interrupted = result.made.end == SequenceEnd::asked;
   if (out && !interrupted) out->finish();
-  report(weights, served, engine->program(), result, interrupted ? "" : options.out, phases, context);
+  report(weights, options.cache_type, served, engine->program(), result, interrupted ? "" : options.out, phases,
+         context);
   return interrupted ? ExitCode::interrupted : ExitCode::done;
 }
 
@@ -195,6 +201,11 @@ void add_generate(Subcommand app, Context& context) {
                   "above 1: what the prompt and the answer have becomes less likely")
       .capture_default_str();
   add_weights_option(command, options->weights);
+  command
+      .add_option("--cache-type", options->cache_type,
+                  "f32 or bf16: how keys and values are kept; bf16 takes half the memory, and rounds them")
+      .check(one_of({"f32", "bf16"}))
+      .capture_default_str();
   add_speculate_option(command, options->speculate);
   command.add_option("--seed", sampling.seed, "of the draws; the same seed gives the same text").capture_default_str();
   add_device_options(command, options->backend);
