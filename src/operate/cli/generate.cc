@@ -45,7 +45,8 @@ void report(const GenerateAsked& asked, const GeneratedText& answer, Context& co
                               {"step", answer.step ? Node(*answer.step) : Node()},
                               {"out", written.empty() ? Node() : Node(written)},
                               {"end", name_of(answer.made.end)},
-                              {"weights", answer.weights}}));
+                              {"weights", answer.weights},
+                              {"cache_type", asked.cache_type}}));
 }
 
 ExitCode generate_text(const GenerateAsked& options, Context& context) {
@@ -85,6 +86,7 @@ void add_generate(Subcommand app, Context& context) {
                   "above 1: what the prompt and the answer have becomes less likely")
       .capture_default_str();
   add_weights_option(command, options->weights);
+  add_cache_type_option(command, options->cache_type);
   add_speculate_option(command, options->speculate);
   command.add_option("--seed", sampling.seed, "of the draws; the same seed gives the same text").capture_default_str();
   add_device_options(command, options->backend);

@@ -51,6 +51,15 @@ TEST_F(GenerateCommandLine, reports_device_load_first_token_and_generation) {
   EXPECT_GE(sum, first + node.find("load_s")->as_double().value());
 }
 
+TEST_F(GenerateCommandLine, keeps_keys_and_values_in_bf16) {
+  const Captured said = generate({"--json", "--cache-type", "bf16"});
+  ASSERT_EQ(said.exit.code, 0) << said.err;
+  EXPECT_EQ(parse_json(said.out, "stdout").value().text_at("cache_type"), "bf16");
+  const Captured wrong = generate({"--cache-type", "f16"});
+  EXPECT_EQ(wrong.exit.code, 2) << wrong.err;
+  EXPECT_NE(wrong.err.find("--cache-type"), std::string::npos) << wrong.err;
+}
+
 TEST_F(GenerateCommandLine, takes_any_number_of_tokens) {
   const Captured said = systole_.run({"generate", "model", "--backend", "reference", "--prompt", "All", "--temperature",
                                       "0", "--tokens", "9223372036854775807"});

@@ -29,6 +29,14 @@ void add_weights_option(Subcommand command, WeightsOption& option) {
       .capture_default_str();
 }
 
+void add_cache_type_option(Subcommand command, std::string& type) {
+  command
+      .add_option("--cache-type", type,
+                  "f32 or bf16: how keys and values are kept; bf16 takes half the memory, and rounds them")
+      .check(one_of({"f32", "bf16"}))
+      .capture_default_str();
+}
+
 void add_speculate_option(Subcommand command, std::string& asked) {
   command.add_option("--speculate", asked,
                      "ngram or ngram:K: guesses up to K next tokens (7) by what followed the last ones before, and "

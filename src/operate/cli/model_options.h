@@ -26,6 +26,9 @@ void add_pooling_options(Subcommand command, std::string& pooling, bool& unnorma
 // --weights: how the model's matrices are kept in memory.
 void add_weights_option(Subcommand command, WeightsOption& option);
 
+// --cache-type: how keys and values are kept.
+void add_cache_type_option(Subcommand command, std::string& type);
+
 // --speculate, as speculation_for (operate/run/speculation.h) takes it; "": none.
 void add_speculate_option(Subcommand command, std::string& asked);
 

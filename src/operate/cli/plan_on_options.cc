@@ -30,6 +30,12 @@ void add_plan_on_options(Subcommand command, PlanOnOptions& options) {
       "products in any of these: bf16,fp8,fp4; of a workload in f32 f32,tf32 (default: bf16, or f32). What is narrower "
       "is the stack's doing, and trains otherwise")
       .delimiter(',');
+  command
+      .add_option("--search", options.search,
+                  "of workload: serve: also search precision, slots or both, as precision,slots: a table of what "
+                  "devices carry with each")
+      .delimiter(',')
+      .check(one_of({"precision", "slots"}));
   add("--best", options.best, "so many layouts (default: 5)").check(at_least(1));
   add("--explain", options.explain, "an option that lost, by its number or name, beside the choice");
   add("--scale", options.scale,

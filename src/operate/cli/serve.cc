@@ -87,11 +87,7 @@ void add_serve(Subcommand app, Context& context) {
                   "tokens of all sequences together whose keys and values have memory; 0: for --slots of --context")
       .check(at_least(0))
       .capture_default_str();
-  command
-      .add_option("--cache-type", options->cache_type,
-                  "f32 or bf16: how keys and values are kept; bf16 takes half the memory, and rounds them")
-      .check(one_of({"f32", "bf16"}))
-      .capture_default_str();
+  add_cache_type_option(command, options->cache_type);
   add_weights_option(command, options->weights);
   command
       .add_option(

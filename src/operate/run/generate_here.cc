@@ -80,8 +80,10 @@ Result<GeneratedText> generate_here(const GenerateAsked& asked, const std::funct
   // A published model's context is longer than one prompt needs.
   const std::int64_t needed =
       static_cast<std::int64_t>(prompts[0].size()) + std::min(asked.generate.max_tokens, served.spec.context());
-  const EngineOptions engine_options{
-      .cache = served.step ? 0 : needed, .parameter = weights.parameter(), .drafts = speculation.drafts};
+  const EngineOptions engine_options{.cache = served.step ? 0 : needed,
+                                     .parameter = weights.parameter(),
+                                     .cache_type = asked.cache_type == "bf16" ? DType::bf16 : DType::f32,
+                                     .drafts = speculation.drafts};
   const std::unique_ptr<Engine> engine = TRY(open_engine(served, machine, engine_options, &phases));
   phases.end("weights");
   const std::unique_ptr<ModelDrafts> drafts = TRY(open_drafts(draft, machine, *engine, asked.weights.parameter()));

@@ -15,7 +15,7 @@ namespace systole {
 
 // As the options of `systole generate` have them.
 struct GenerateAsked {
-  std::string run, prompt, out, speculate, backend = "cpu";
+  std::string run, prompt, out, speculate, backend = "cpu", cache_type = "f32";
   GenerateOptions generate;
   WeightsOption weights;
 };
