@@ -2,8 +2,10 @@
 import http.client
 import json
 import os
+import pathlib
 import re
 import subprocess
+import sys
 import time
 import xml.etree.ElementTree as xml
 
@@ -13,15 +15,15 @@ START_S, STOP_S = 120, 30
 class Server:
     """`systole serve MODEL` until the block ends."""
 
-    def __init__(self, program, folder, model, *more, backend="reference"):
-        self.said = open(folder / "serve.out", "w+", encoding="utf-8")
+    def __init__(self, program, folder, model, *more, backend="reference", log="serve.out"):
+        self.said = open(folder / log, "w+", encoding="utf-8")
         self.process = subprocess.Popen(
             [program, "serve", model, "--backend", backend, "--port", "0", *more], cwd=folder, text=True,
             env={**os.environ, "NO_COLOR": "1", "HOME": str(folder)}, stdout=self.said, stderr=subprocess.STDOUT)
         until = time.monotonic() + START_S
         self.url = None
         while self.url is None:
-            text = (folder / "serve.out").read_text(encoding="utf-8")
+            text = (folder / log).read_text(encoding="utf-8")
             found = re.search(r"http://([\d.]+):(\d+)/v1", text)
             if found:
                 self.url, self.host, self.port = found[0], found[1], int(found[2])
@@ -102,8 +104,13 @@ def error_of(reply, status):
     return error
 
 
-def report(results):
-    width = max(len(name) for name, _, _ in results)
+def report(results, suite_name="OpenAIClient", skipped=""):
+    """Prints a row per (name, seconds, what is wrong or None), and writes the report that tools/run-tests asks for.
+    `skipped`: why there are none."""
+    if skipped:
+        print(f"skipped: {skipped}")
+        results = []
+    width = max((len(name) for name, _, _ in results), default=0)
     for name, seconds, problem in results:
         print(f"{name:<{width}}  {'FAILED' if problem else 'ok':<6} {seconds:6.2f} s" + (f"  {problem}" if problem else ""))
     failed = sum(bool(problem) for _, _, problem in results)
@@ -113,9 +120,20 @@ def report(results):
         root = xml.Element("testsuites")
         suite = xml.SubElement(root, "testsuite")
         for name, seconds, problem in results:
-            case = xml.SubElement(suite, "testcase", classname="OpenAIClient", name=name, status="run",
+            case = xml.SubElement(suite, "testcase", classname=suite_name, name=name, status="run",
                                   time=f"{seconds:.3f}")
             if problem:
                 xml.SubElement(case, "failure", message=problem)
+        if skipped:
+            case = xml.SubElement(suite, "testcase", classname=suite_name, name="all", status="run", time="0")
+            xml.SubElement(case, "skipped", message=skipped)
         xml.ElementTree(root).write(path)
     return 1 if failed else 0
+
+
+def installed(packages, section):
+    """The folder with that section of tools/oracles/requirements.txt, which can be imported from then on."""
+    folder = packages / section
+    subprocess.run([pathlib.Path(__file__).resolve().parents[2] / "tools/oracles/install", section, folder], check=True)
+    sys.path.append(str(folder))
+    return folder

@@ -172,6 +172,24 @@ def logprobs_of_a_completion(s):
 
 
 @check("open")
+def logprobs_of_an_echo(s):
+    ask = {"model": MODEL, "logprobs": 1, "temperature": 0, "echo": True}
+    tokens = json.loads(s.raw("POST", "/tokenize", json.dumps({"prompt": "word 7 of"}))[2])["tokens"]
+    whole = s.client.completions.create(prompt="word 7 of", max_tokens=1, **ask).choices[0]
+    logprobs = whole.logprobs
+    equal({len(logprobs.tokens), len(logprobs.text_offset), len(logprobs.top_logprobs)}, {len(tokens) + 1})
+    equal((logprobs.token_logprobs[0], logprobs.top_logprobs[0], logprobs.text_offset[0]), (None, None, 0))
+    holds(all(p <= 0 for p in logprobs.token_logprobs[1:]), logprobs.token_logprobs)
+    equal(logprobs.text_offset[-1], len("word 7 of"))
+    for more in ({"prompt": tokens, "max_tokens": 0}, {"prompt": "word 7 of", "max_tokens": 0, "stream": True}):
+        done = s.client.completions.create(**more, **ask)
+        pieces = list(done) if "stream" in more else [done]
+        equal("".join(p.choices[0].text for p in pieces), "word 7 of")
+        equal([p for piece in pieces for p in piece.choices[0].logprobs.token_logprobs], logprobs.token_logprobs[:-1])
+        equal(pieces[-1].choices[0].finish_reason, "length")
+
+
+@check("open")
 def logprobs_of_a_chat(s):
     ask = {"model": MODEL, "messages": HI, "logprobs": True, "top_logprobs": 3, "max_tokens": 5, "temperature": 0}
     whole = s.client.chat.completions.create(**ask)
@@ -383,11 +401,8 @@ def vectors_need_a_pooling_that_was_said(s):
 
 # ---
 
-@contextlib.contextmanager
-def servers(program, folder, packages):
-    sys.path.insert(0, str(packages))
-    import openai  # of the folder that was installed a moment ago
-
+def train(program, folder):
+    """The model, and what its servers need beside it."""
     (folder / "text.txt").write_text("".join(
         f"word {i * 7 % 50} of a list that goes on for a while, in its {i}th line\n" for i in range(300)), encoding="utf-8")
     (folder / "job.yaml").write_text(WORKLOAD, encoding="utf-8")
@@ -399,10 +414,21 @@ def servers(program, folder, packages):
     if made.returncode != 0:
         raise RuntimeError(f"the model was not trained:\n{made.stdout}{made.stderr}")
 
+
+def start(program, folder, of, log="serve.out"):
+    more = (["--slots", "2", "--waiting", "32", "--chat-template", "chat.jinja", "--pooling", "mean"] if of == "open"
+            else ["--slots", "1", "--waiting", "3", "--token-file", "tokens"])
+    return Server(program, folder, MODEL, *more, log=log)
+
+
+@contextlib.contextmanager
+def servers(program, folder, packages):
+    sys.path.insert(0, str(packages))
+    import openai  # of the folder that was installed a moment ago
+    train(program, folder)
+
     def serve(of):
-        more = (["--slots", "2", "--waiting", "32", "--chat-template", "chat.jinja", "--pooling", "mean"] if of == "open"
-                else ["--slots", "1", "--waiting", "3", "--token-file", "tokens"])
-        server = Server(program, folder, MODEL, *more)
+        server = start(program, folder, of)
         server.openai = openai
         server.client = openai.OpenAI(base_url=server.url, api_key="none" if of == "open" else TOKEN, max_retries=0,
                                       timeout=60)

@@ -87,7 +87,8 @@ std::list<ServingScheduler::Request>::iterator ServingScheduler::choose() {
 ServingStep::Piece ServingScheduler::cut(std::size_t slot, const PieceChoice::Piece& most) {
   Slot& into = slots_[slot];
   const std::int64_t begin = into.computed, rest = into.request.prompt - begin;
-  const std::int64_t count = limits_.whole_prompts ? rest : std::min(rest, most.tokens);
+  const std::int64_t wanted = into.request.piece > 0 ? std::min(rest, into.request.piece) : rest;
+  const std::int64_t count = limits_.whole_prompts ? rest : std::min(wanted, most.tokens);
   into.computed += count;
   const bool last = into.prefilled();
   keys_.at(into.request.key).served += count + (last ? 1 : 0);

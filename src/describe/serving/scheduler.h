@@ -71,6 +71,7 @@ struct ServingRequest {
   std::int64_t priority = 0;  // higher goes first
   // Of the whole pages of the prompt, in order; empty: nothing is shared. See page_pool.h.
   std::vector<PageHash> hashes = {};
+  std::int64_t piece = 0;  // tokens of its prompt in a step, at most; 0: as many as there is room for
 };
 
 enum class Admission {

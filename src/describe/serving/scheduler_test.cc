@@ -242,6 +242,16 @@ TEST(ServingScheduler, an_idle_key_does_not_save_up) {
   EXPECT_EQ(order, (Ids{4, 11, 5, 12})) << "they take turns";
 }
 
+TEST(ServingScheduler, a_request_may_ask_for_small_pieces_of_its_prompt) {
+  ServingScheduler scheduler({.slots = 2, .cache = 40, .waiting = 4, .prefill = 10});
+  scheduler.add({.id = 1, .prompt = 9, .piece = 4});
+  scheduler.add({.id = 2, .prompt = 9});
+  EXPECT_EQ(scheduler.next().prefill, (std::vector<ServingStep::Piece>{{1, 0, 0, 4, true, false}}));
+  EXPECT_EQ(scheduler.next().prefill, (std::vector<ServingStep::Piece>{{1, 0, 4, 8, false, false}}));
+  EXPECT_EQ(scheduler.next().prefill,
+            (std::vector<ServingStep::Piece>{{1, 0, 8, 9, false, true}, {2, 1, 0, 9, true, true}}));
+}
+
 TEST(ServingScheduler, drafts_are_as_many_as_a_step_and_a_cache_have_room_for) {
   ServingScheduler scheduler({.slots = 2, .cache = 16, .waiting = 4, .prefill = 10, .drafts = 3});
   scheduler.add({.id = 1, .prompt = 10});

@@ -28,6 +28,10 @@ bool contains(const std::vector<std::int32_t>& tokens, std::int32_t token) {
   return std::ranges::find(tokens, token) != tokens.end();
 }
 
+std::int64_t characters_of(std::string_view text) {
+  return std::ranges::count_if(text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; });
+}
+
 std::string echo_of(const ServedApi& api, const CompletionRequest::Prompt& prompt,
                     const std::vector<std::int32_t>& tokens) {
   if (const auto* text = std::get_if<std::string>(&prompt)) return *text;
@@ -45,10 +49,11 @@ SequenceRequest common_sequence(const ServedApi& api, const CompletionRequest& r
   SequenceRequest sequence{.key = key,
                            .prompt = {},
                            .sampling = request.sampling,
-                           .max_tokens = request.max_tokens,
+                           .max_tokens = std::max<std::int64_t>(request.max_tokens, 1),
                            .min_tokens = request.min_tokens,
                            .stop = request.stop_tokens,
                            .logprobs = request.logprobs,
+                           .prompt_logprobs = request.echo && request.logprobs,
                            .grammar = form.grammar};
   if (!request.ignore_eos) sequence.stop.push_back(api.tokenizer.eos());
   sequence.sampling.never = api.never;
@@ -71,14 +76,32 @@ AnswerChoice::AnswerChoice(const ServedApi& api, const CompletionRequest& reques
       answer_(api.tokenizer, request.stop, api.answers && api.tokenizer.begins_with_space(), request.min_tokens,
               form.spelled),
       divided_(form.tools, request.tools) {
-  if (request.echo) text_ = echo_of(api, prompt, tokens);
+  if (!request.echo) return;
+  text_ = echo_of(api, prompt, tokens);
+  echoed_ = characters_of(text_);
+  if (request.logprobs && !tokens.empty()) begin_echo(tokens);
+}
+
+// A tokenizer may put a space before a text, which the echo does not have.
+void AnswerChoice::begin_echo(const std::vector<std::int32_t>& tokens) {
+  std::int64_t all = 0;
+  for (const std::int32_t token : tokens) {
+    offsets_.push_back(all);
+    all += characters_of(bytes_or_none(api_.tokenizer, token));
+  }
+  for (std::int64_t& offset : offsets_) offset = std::max<std::int64_t>(offset + echoed_ - all, 0);
+  std::ranges::reverse(offsets_);
+  tokens_.push_back({.text = spelled(api_.tokenizer, tokens[0]), .logprob = {}, .offset = offsets_.back()});
+  offsets_.pop_back();
 }
 
 void AnswerChoice::note(const TokenLogprobs& logprobs) {
+  if (offsets_.empty() && request_.max_tokens == 0) return;
   CompletionToken& token = tokens_.emplace_back();
   token.text = spelled(api_.tokenizer, logprobs.chosen.token);
   token.logprob = logprobs.chosen.logprob;
-  token.offset = answer_.characters();
+  token.offset = offsets_.empty() ? echoed_ + answer_.characters() : offsets_.back();
+  if (!offsets_.empty()) offsets_.pop_back();
   token.bytes = bytes_or_none(api_.tokenizer, logprobs.chosen.token);
   for (const TokenLogprob& each : logprobs.likeliest) {
     token.likeliest.emplace_back(spelled(api_.tokenizer, each.token), each.logprob);
@@ -87,13 +110,14 @@ void AnswerChoice::note(const TokenLogprobs& logprobs) {
 }
 
 void AnswerChoice::take(std::int32_t token) {
+  if (request_.max_tokens == 0) return;
   text_ += divided_.add(answer_.add(token));
   if (answer_.stopped()) end_ = SequenceEnd::stop;
 }
 
 void AnswerChoice::end(SequenceEnd why) {
   text_ += divided_.add(answer_.rest());
-  if (!end_) end_ = why;
+  if (!end_) end_ = request_.max_tokens == 0 ? SequenceEnd::max_tokens : why;
   ToolCallText::Rest rest = divided_.rest();
   text_ += rest.text;
   calls_ = std::move(rest.calls);

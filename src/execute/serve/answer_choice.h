@@ -3,7 +3,8 @@
 // the log probabilities of its tokens; and the sequence that an engine computes for it.
 //
 //   AnswerChoice choice(api, request, form, 0, prompt, tokens);
-//   choice.take(token); if (choice.has_ended()) ...           // per token; note() before, if logprobs are asked for
+//   choice.take(token); if (choice.has_ended()) ...           // per token; note() before, if logprobs are asked for, and
+//                                                             // first of an echoed prompt's tokens from its second on
 //   choice.end(SequenceEnd::max_tokens);
 //   Node node = choice.part();                                // as the interface has it
 
@@ -29,7 +30,7 @@ class AnswerChoice {
   AnswerChoice(const ServedApi& api, const CompletionRequest& request, const CompletionForm& form, std::size_t index,
                const CompletionRequest::Prompt& prompt, const std::vector<std::int32_t>& tokens);
 
-  void note(const TokenLogprobs& logprobs);  // before take() of the same token
+  void note(const TokenLogprobs& logprobs);
   void take(std::int32_t token);
   void end(SequenceEnd why);  // no token follows
   bool has_ended() const { return end_.has_value(); }
@@ -39,6 +40,7 @@ class AnswerChoice {
 
  private:
   std::string call_id(std::size_t call) const;
+  void begin_echo(const std::vector<std::int32_t>& tokens);
 
   const ServedApi& api_;
   const CompletionRequest& request_;
@@ -50,6 +52,8 @@ class AnswerChoice {
   std::vector<ToolCall> calls_;  // once it has ended
   std::optional<SequenceEnd> end_;
   std::vector<CompletionToken> tokens_;  // with their logprobs, if asked for; not handed out yet
+  std::int64_t echoed_ = 0;              // characters of the echo
+  std::vector<std::int64_t> offsets_;    // in it, of the prompt's tokens that are still to be noted; the last first
 };
 
 // An answer to the request with these choices, without its usage.

@@ -49,6 +49,48 @@ TEST_F(ApiRoutesForms, an_answer_has_the_form_that_is_asked_for) {
   EXPECT_NE(cut.find(R"("finish_reason":"length")"), cut.npos) << cut;
 }
 
+// As lm-evaluation-harness asks, and reads token_logprobs[length of the context:-1].
+TEST_F(ApiRoutesForms, an_echo_has_the_logprobs_of_the_prompt) {
+  start({.slots = 2});
+  const std::string text = "ba d\xC3\xB6 do";
+  const std::vector<std::int32_t> tokens = tiny_tokens(text);
+  const auto choice = [&](const Node& prompt, std::int64_t max_tokens, std::int64_t completion_tokens) {
+    const Node asked = Node::map({{"model", "m"},
+                                  {"prompt", prompt},
+                                  {"temperature", 0},
+                                  {"max_tokens", max_tokens},
+                                  {"logprobs", 1},
+                                  {"seed", 1234},
+                                  {"echo", true}});
+    const std::string answer = post("/v1/completions", to_json(asked));
+    EXPECT_EQ(status_of(answer), 200) << answer;
+    const Node node = parse_json(body_of(answer), "answer").value();
+    EXPECT_EQ(node.find("usage")->text_at("completion_tokens"), std::to_string(completion_tokens));
+    return node.find("choices")->items()[0];
+  };
+  std::vector<Node> numbers(tokens.begin(), tokens.end());
+  const Node whole = choice(text, 1, 1), by_tokens = choice(Node::sequence(numbers), 1, 1);
+  EXPECT_EQ(*whole.find("logprobs"), *by_tokens.find("logprobs"));
+  const auto list = [](const Node& of, const char* key) { return of.find("logprobs")->find(key)->items(); };
+  const Node echo = choice(text, 0, 0);
+  EXPECT_EQ(echo.text_at("text"), text);
+  EXPECT_EQ(echo.text_at("finish_reason"), "length");
+  for (const char* key : {"tokens", "token_logprobs", "top_logprobs", "text_offset"}) {
+    ASSERT_EQ(list(whole, key).size(), tokens.size() + 1) << key;
+    EXPECT_TRUE(std::ranges::equal(list(echo, key), list(whole, key).first(tokens.size()))) << key;
+  }
+  EXPECT_TRUE(list(whole, "token_logprobs")[0].is_null() && list(whole, "top_logprobs")[0].is_null());
+  for (std::size_t i = 1; i <= tokens.size(); ++i) {
+    const double own = list(whole, "token_logprobs")[i].as_double().value();
+    double best = own;
+    const Node& top = list(whole, "top_logprobs")[i];
+    for (const Node::Entry& each : top.entries()) best = std::max(best, each.value.as_double().value());
+    EXPECT_EQ(top.entries().size(), best == own ? 1U : 2U) << "the likeliest, and itself";
+  }
+  EXPECT_EQ(list(whole, "text_offset")[0].text(), "0");
+  EXPECT_EQ(list(whole, "text_offset").back().text(), "8") << "of the new token";
+}
+
 TEST_F(ApiRoutesForms, a_required_call_is_a_call_whole_and_as_a_stream) {
   start({.context = 384, .chat_template = "{{ messages[0].content }}<tool_call>{{ tools | length }}"});
   const auto chat = [&](const std::string& more) {

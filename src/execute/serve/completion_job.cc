@@ -83,7 +83,7 @@ class CompletionJob : public std::enable_shared_from_this<CompletionJob> {
   bool take(std::size_t index, std::int32_t token) {
     if (over_) return false;
     AnswerChoice& answer = choices_[index].answer;
-    ++usage_.completion_tokens;
+    usage_.completion_tokens += request_.max_tokens > 0 ? 1 : 0;
     answer.take(token);
     if (request_.stream && answer.has_text() && !answer.has_ended()) send(index);
     return !over_ && !answer.has_ended() && !responder_.is_gone();

@@ -266,11 +266,22 @@ Status Engine::check_next(std::span<const Next> next) const {
   return {};
 }
 
-// A step of an encoder-decoder has a row for every slot, in order; of a decoder, one for every token that is given. All
-// rows of a layer write their keys and values before any attends, so a row sees those of the rows before it.
 Status Engine::decode(std::span<const Next> next) {
   TRY(check_next(next));
   if (next.empty()) return {};
+  return run_rows(next);
+}
+
+Status Engine::follow(std::int64_t slot, std::span<const std::int32_t> tokens) {
+  TRY(check_room(slot, tokens));
+  std::vector<Next> next;
+  for (const std::int32_t token : tokens) next.push_back({slot, token});
+  return run_rows(next);
+}
+
+// A step of an encoder-decoder has a row for every slot, in order; of a decoder, one for every token that is given. All
+// rows of a layer write their keys and values before any attends, so a row sees those of the rows before it.
+Status Engine::run_rows(std::span<const Next> next) {
   const auto count = static_cast<std::int64_t>(next.size());
   const std::int64_t rows = bucket_of(options_.batches, count);
   const auto row_of = [&](std::size_t i) { return encodes() ? next[i].slot : static_cast<std::int64_t>(i); };

@@ -87,6 +87,9 @@ class Engine {
   // Errors: invalid if a slot is full or given twice, or a token is outside the vocabulary; those of the device.
   // REQUIRES: no more tokens than options().batches.back().
   Status decode(std::span<const Next> next);
+  // Appends tokens to a slot as `extend` does, by rows of a decode, so that there are logits after each of them:
+  // logits_after(i) of tokens[i]. Errors: those of extend. REQUIRES: not encodes(); at most as many as decode takes.
+  Status follow(std::int64_t slot, std::span<const std::int32_t> tokens);
   // f32[vocab] for the token after next[i] of the last decode; valid until the next. REQUIRES: not encodes().
   std::span<const float> logits_after(std::size_t i) const;
 
@@ -112,6 +115,7 @@ class Engine {
   bool has_adapters() const { return options_.adapters.any(); }
   Status check_token(std::int32_t token) const;
   Status check_next(std::span<const Next> next) const;
+  Status run_rows(std::span<const Next> next);
   Status write(const std::string& name, std::span<const std::int32_t> numbers);
   Status clear_caches();
   Status encode_prompt(std::int64_t slot, std::span<const std::int32_t> tokens);

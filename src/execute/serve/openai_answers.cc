@@ -40,13 +40,17 @@ Node completion_logprobs(std::span<const CompletionToken> tokens) {
   std::vector<Node> texts, logprobs, tops, offsets;
   for (const CompletionToken& token : tokens) {
     texts.emplace_back(token.text);
-    logprobs.push_back(written(token.logprob));
     offsets.emplace_back(token.offset);
+    logprobs.push_back(token.logprob ? written(*token.logprob) : Node());
+    if (!token.logprob) {
+      tops.emplace_back();
+      continue;
+    }
     Node top = Node::map();
     for (const auto& [text, logprob] : token.likeliest) {
       if (top.find(text) == nullptr) top.set(text, written(logprob));  // of tokens with one text, the likeliest
     }
-    if (top.find(token.text) == nullptr) top.set(token.text, written(token.logprob));
+    if (top.find(token.text) == nullptr) top.set(token.text, written(*token.logprob));
     tops.push_back(std::move(top));
   }
   return Node::map({{"tokens", Node::sequence(std::move(texts))},
@@ -68,7 +72,7 @@ Node chat_logprobs(std::span<const CompletionToken> tokens) {
     std::vector<Node> top;
     for (std::size_t i = 0; i < token.likeliest.size(); ++i)
       top.push_back(entry(token.likeliest[i].first, token.likeliest[i].second, token.likeliest_bytes[i]));
-    Node node = entry(token.text, token.logprob, token.bytes);
+    Node node = entry(token.text, token.logprob.value_or(0), token.bytes);
     content.push_back(node.set("top_logprobs", Node::sequence(std::move(top))));
   }
   return Node::map({{"content", Node::sequence(std::move(content))}, {"refusal", Node()}});

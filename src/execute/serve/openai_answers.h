@@ -29,14 +29,14 @@ struct CompletionHead {
 // A token of an answer, as `logprobs` has it.
 struct CompletionToken {
   std::string text;
-  double logprob = 0;                                     // natural
+  std::optional<double> logprob = 0.0;                    // natural; nothing: of the first token of a prompt
   std::vector<std::pair<std::string, double>> likeliest;  // descending
   std::int64_t offset = 0;                                // of its text in the answer's, in characters
   std::string bytes = {};                                 // that it spells; empty: it spells nothing
   std::vector<std::string> likeliest_bytes = {};          // of each of `likeliest`
 };
 // "tokens", "token_logprobs", "top_logprobs" and "text_offset". The top ones have the token itself, too. -inf, which
-// JSON cannot write, is -9999, as vLLM has it.
+// JSON cannot write, is -9999, as vLLM has it; without a logprob both are null.
 Node completion_logprobs(std::span<const CompletionToken> tokens);
 // Of chat: {"content": [{"token", "logprob", "bytes", "top_logprobs"}], "refusal": null}.
 Node chat_logprobs(std::span<const CompletionToken> tokens);

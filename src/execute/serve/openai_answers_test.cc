@@ -16,6 +16,10 @@ TEST(OpenAiAnswers, logprobs_have_the_interfaces_form) {
             R"({"index":0,"text":"ac","logprobs":{"tokens":["a","c"],"token_logprobs":[-0.5,-3.5],)"
             R"("top_logprobs":[{"a":-0.5,"b":-1.25},{"b":-0.25,"d":-9999,"c":-3.5}],"text_offset":[0,1]},)"
             R"("finish_reason":null})");
+  EXPECT_EQ(to_json(completion_logprobs(std::vector<CompletionToken>{{.text = "a", .logprob = {}}, tokens[0]})),
+            R"({"tokens":["a","a"],"token_logprobs":[null,-0.5],"top_logprobs":[null,{"a":-0.5,"b":-1.25}],)"
+            R"("text_offset":[0,0]})")
+      << "a prompt's first token";
   EXPECT_EQ(to_json(completion_logprobs({})),
             R"({"tokens":[],"token_logprobs":[],"top_logprobs":[],"text_offset":[]})");
 }

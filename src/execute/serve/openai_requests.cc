@@ -86,12 +86,10 @@ Status read_ends(Fields& fields, CompletionRequest& request) {
   return {};
 }
 
-// REQUIRES: echo is read.
 Status read_logprobs(Fields& fields, CompletionRequest& request) {
   const Node* asked = fields.find("logprobs");
   if (asked == nullptr || *asked == Node(false)) return {};
   request.logprobs = TRY(fields.integer("logprobs", 0, 0, 5));
-  if (request.echo) return key_error(ErrorKind::unsupported, "logprobs", "those of an echoed prompt are not computed");
   return {};
 }
 
@@ -224,8 +222,8 @@ Result<CompletionRequest> read_completion(const Node& node) {
   if (static_cast<std::int64_t>(request.prompts.size()) > kMostChoices / request.n)
     return key_error(ErrorKind::invalid, "n", "{} prompts with {} answers each; at most {} answers in one request",
                      request.prompts.size(), request.n, kMostChoices);
-  request.max_tokens = TRY(fields.integer("max_tokens", 16, 1, INT32_MAX));
   request.echo = TRY(fields.truth("echo", false));
+  request.max_tokens = TRY(fields.integer("max_tokens", 16, request.echo ? 0 : 1, INT32_MAX));
   TRY(read_ends(fields, request));
   TRY(read_logprobs(fields, request));
   TRY(fields.integer("best_of", 1, 1, 1));

@@ -24,8 +24,8 @@ struct CompletionRequest {
   using Prompt = TextOrTokens;
   std::string model;
   std::vector<Prompt> prompts;
-  std::int64_t n = 1;  // answers per prompt
-  std::int64_t max_tokens = 16;
+  std::int64_t n = 1;                       // answers per prompt
+  std::int64_t max_tokens = 16;             // 0: the echo alone
   SamplingOptions sampling;                 // seed: `seed`
   bool seeded = false;                      // otherwise the seed is the server's choice
   std::vector<std::string> stop;            // at most 4, of at most 1,024 bytes
@@ -34,7 +34,7 @@ struct CompletionRequest {
   std::int64_t min_tokens = 0;              // nothing ends the answer before it has these
   bool ignore_eos = false;                  // the model's end of a text does not end the answer
   std::vector<std::int32_t> stop_tokens;    // end the answer as well; not part of it
-  std::optional<std::int64_t> logprobs;     // of each token, and of so many likeliest
+  std::optional<std::int64_t> logprobs;     // of each token, an echoed prompt's too, and of so many likeliest
   AnswerForm form;
   ToolUse tools;                                   // of a request for chat
   std::optional<chat::Conversation> conversation;  // of a request for chat, which has no prompts

@@ -49,6 +49,11 @@ Seconds ServingLoop::lap() {
 // What would fail in the middle of a step, and so for all sequences.
 Status ServingLoop::check_options(const SequenceRequest& request) const {
   TRY(check(request.sampling));
+  if (request.prompt_logprobs && engine_.encodes()) {
+    return key_error(ErrorKind::unsupported, "logprobs",
+                     "the model answers a prompt, and says no text of its own before")
+        .hinted("leave out echo, or logprobs");
+  }
   const std::int64_t vocabulary = engine_.vocabulary();
   if (!request.sampling.logit_bias.empty() && request.sampling.logit_bias.rbegin()->first >= vocabulary) {
     return key_error(ErrorKind::invalid, "logit_bias", "token {} is outside the model's vocabulary of {}",
@@ -85,13 +90,17 @@ std::vector<PageHash> hashes_of(std::span<const std::int32_t> tokens, std::int64
 }  // namespace
 
 Status ServingLoop::add(SequenceRequest request, SequenceReceiver receiver) {
+  CHECK(!request.prompt_logprobs || (request.logprobs && receiver.logprobs), "logprobs of a prompt that nobody gets");
   TRY(check_options(request));
   TRY(engine_.check_prompt(request.prompt));
   const std::uint64_t id = request.id;
   CHECK(!sequences_.contains(id), "request {} is there already", id);
   ServingRequest wanted{id, request.key, static_cast<std::int64_t>(request.prompt.size()), request.max_tokens,
                         request.priority};
-  if (!engine_.encodes()) wanted.hashes = hashes_of(request.prompt, engine_.limits().page, request.adapter);
+  if (request.prompt_logprobs)
+    wanted.piece = engine_.options().batches.back();
+  else if (!engine_.encodes())
+    wanted.hashes = hashes_of(request.prompt, engine_.limits().page, request.adapter);
   const Admission admission = scheduler_.add(std::move(wanted));
   if (admission == Admission::queue_full)
     return error(ErrorKind::busy, "{} requests wait already", scheduler_.waiting()).hinted("try again later");
@@ -99,10 +108,15 @@ Status ServingLoop::add(SequenceRequest request, SequenceReceiver receiver) {
   const std::span<const std::int32_t> prompt = request.prompt;
   Sampler sampler(request.sampling, engine_.encodes() ? prompt.first(0) : prompt);
   std::vector<std::int32_t> all = std::move(request.prompt);
+  const std::size_t length = all.size();
   std::optional<grammar::GrammarState> state;
   if (request.grammar) state.emplace(request.grammar->grammar());
-  sequences_.try_emplace(
-      id, Sequence{std::move(request), std::move(receiver), std::move(sampler), std::move(all), std::move(state)});
+  sequences_.try_emplace(id, Sequence{.request = std::move(request),
+                                      .receiver = std::move(receiver),
+                                      .sampler = std::move(sampler),
+                                      .all = std::move(all),
+                                      .state = std::move(state),
+                                      .prompt = length});
   return {};
 }
 
@@ -153,6 +167,7 @@ Status ServingLoop::take_token(std::uint64_t id, std::int64_t slot, std::span<co
   }
   sequence.last = TRY(sequence.sampler.sample(logits, request.draw, index, barred, mask));
   if (std::ranges::find(request.stop, sequence.last) != request.stop.end()) {
+    if (request.prompt_logprobs) sequence.receiver.logprobs(token_logprobs(logits, sequence.last, *request.logprobs));
     end(id, SequenceEnd::stop);
     return {};
   }
@@ -180,6 +195,33 @@ Status ServingLoop::take_token(std::uint64_t id, std::int64_t slot, std::span<co
   return {};
 }
 
+// `logits`: after the first `length` tokens of the sequence.
+void ServingLoop::note_next(Sequence& sequence, std::size_t length, std::span<const float> logits) const {
+  if (length != sequence.noted || length >= sequence.prompt) return;
+  ++sequence.noted;
+  sequence.receiver.logprobs(token_logprobs(logits, sequence.all[length], *sequence.request.logprobs));
+}
+
+// Tokens of a prompt whose logprobs are wanted. A decode goes on from a sequence; its first token is prefilled.
+Status ServingLoop::compute_noted(Sequence& sequence, std::int64_t slot, std::span<const std::int32_t> tokens) {
+  const auto rows = static_cast<std::size_t>(engine_.options().batches.back());
+  while (!tokens.empty()) {
+    const auto length = static_cast<std::size_t>(engine_.length(slot));
+    const auto next = tokens.first(length == 0 ? 1 : std::min(tokens.size(), rows));
+    if (length == 0) {
+      TRY(engine_.extend(slot, next));
+      note_next(sequence, 1, engine_.logits(slot));
+      lap();
+    } else {
+      TRY(engine_.follow(slot, next));
+      for (std::size_t i = 0; i < next.size(); ++i) note_next(sequence, length + i + 1, engine_.logits_after(i));
+      scheduler_.decoded(std::ssize(next), lap());
+    }
+    tokens = tokens.subspan(next.size());
+  }
+  return {};
+}
+
 Status ServingLoop::compute(const ServingStep::Piece& piece) {
   Sequence& sequence = sequences_.at(piece.id);
   std::span<const std::int32_t> tokens = sequence.all;
@@ -191,6 +233,7 @@ Status ServingLoop::compute(const ServingStep::Piece& piece) {
   }
   counts_.prefilled += piece.end - piece.begin;
   tokens = tokens.first(static_cast<std::size_t>(piece.end)).subspan(static_cast<std::size_t>(piece.begin));
+  if (sequence.request.prompt_logprobs) return compute_noted(sequence, piece.slot, tokens);
   while (!tokens.empty()) {
     const std::size_t count =
         piece.run > 0 ? std::min(tokens.size(), static_cast<std::size_t>(piece.run)) : tokens.size();

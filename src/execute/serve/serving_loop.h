@@ -55,6 +55,9 @@ struct SequenceRequest {
   std::int64_t min_tokens = 0;                // no token of `stop` is drawn before the sequence has this many
   std::vector<std::int32_t> stop = {};        // tokens that end the sequence; not handed out
   std::optional<std::int64_t> logprobs = {};  // with each token its log probability and those of so many likeliest
+  // With `logprobs`: first those of the prompt's tokens from its second on, and also of the token of `stop` that ends the
+  // sequence. The prompt is computed in small pieces, and nothing of it is found in the cache.
+  bool prompt_logprobs = false;
   // The tokens' text conforms to it. Tokens of `stop` are drawn exactly where it may end, but for min_tokens; used by
   // the loop's thread only, and shared by as many sequences as wish.
   std::shared_ptr<grammar::TokenMasks> grammar = {};
@@ -84,7 +87,7 @@ class ServingLoop {
 
   // Errors: invalid (the prompt is empty, longer than the cache, or has a token outside the vocabulary; sampling
   // options, or a bias of such a token; min_tokens where every token that may be drawn is of `stop`); busy (as many
-  // requests wait as may).
+  // requests wait as may); unsupported (prompt_logprobs, of an encoder).
   Status add(SequenceRequest request, SequenceReceiver receiver);
   // Forgets a request; its receiver is not called again. False: unknown, or ended.
   bool remove(std::uint64_t id);
@@ -124,9 +127,13 @@ class ServingLoop {
     std::int64_t tokens = 0;
     std::int32_t last = 0;
     bool has_begun = false;  // also before it gave way to others
+    std::size_t prompt = 0;  // tokens of `all`
+    std::size_t noted = 1;   // of them, the first and those whose logprobs were handed out
   };
   Status check_options(const SequenceRequest& request) const;
   Status compute(const ServingStep::Piece& piece);
+  Status compute_noted(Sequence& sequence, std::int64_t slot, std::span<const std::int32_t> tokens);
+  void note_next(Sequence& sequence, std::size_t length, std::span<const float> logits) const;
   Seconds lap();
   Status fill_next(ServingStep& step);
   Status take_tokens(const ServingStep::Sequence& placed, std::size_t row);

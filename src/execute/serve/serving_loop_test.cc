@@ -177,6 +177,61 @@ TEST_F(ServingLoopPages, AnswersAreInvariant_and_a_stream_waits_for_no_more_of_a
   for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(answers[i], alone(requests[i])) << i;
 }
 
+// The prompt's come first, whatever is in the cache, and are handed out once, however often it is computed.
+TEST_F(ServingLoopPages, AnswersAreInvariant_logprobs_of_prompts_are_of_the_logits_after_each_token) {
+  std::vector<Answer> answers(4);
+  const auto own = sharp_engine(*model_, *device_, {.slots = 3, .pages = 7});
+  ServingLoop loop(*own, {.waiting = 4});
+  std::vector<SequenceRequest> requests;
+  for (std::uint64_t id = 0; id < 4; ++id) {
+    requests.push_back(request(id, text(20 + static_cast<std::int64_t>(id % 2), id % 3)));
+    requests.back().logprobs = 2;
+    requests.back().prompt_logprobs = id != 1;
+    requests.back().stop = {};
+    requests.back().max_tokens = 40;
+    loop.add(requests.back(),
+             {.token =
+                  [&answers, id](std::int32_t token) {
+                    answers[id].tokens.push_back(token);
+                    return true;
+                  },
+              .logprobs = [&answers, id](const TokenLogprobs& each) { answers[id].logprobs.push_back(each); }})
+        .value();
+  }
+  while (loop.step().value()) {}
+  EXPECT_GE(loop.counts().preemptions, 2);
+  const auto plain = engine(1);
+  for (std::size_t id = 0; id < 4; ++id) {
+    Tokens all = requests[id].prompt;
+    const std::size_t first = requests[id].prompt_logprobs ? 1 : all.size();
+    all.insert(all.end(), answers[id].tokens.begin(), answers[id].tokens.end());
+    ASSERT_EQ(answers[id].tokens.size(), 40U);
+    ASSERT_EQ(answers[id].logprobs.size(), all.size() - first) << id;
+    for (std::size_t i = first; i < all.size(); ++i) {
+      plain->prefill(0, std::span(all).first(i)).value();
+      EXPECT_EQ(answers[id].logprobs[i - first], token_logprobs(plain->logits(0), all[i], 2)) << id << " " << i;
+    }
+  }
+}
+
+TEST_F(ServingLoopTest, a_token_that_ends_a_sequence_has_its_logprob_too_behind_those_of_a_prompt) {
+  const auto own = engine(1);
+  ServingLoop loop(*own, {});
+  SequenceRequest asked = request(1, {3, 4, 5});
+  asked.logprobs = 0;
+  asked.prompt_logprobs = true;
+  for (std::int32_t token = 0; token < 13; ++token) asked.stop.push_back(token);
+  Tokens noted;
+  std::optional<SequenceEnd> ended;
+  loop.add(asked, {[](std::int32_t) { return true; }, [&](SequenceEnd end) { ended = end; },
+                   [&](const TokenLogprobs& each) { noted.push_back(each.chosen.token); }})
+      .value();
+  while (loop.step().value()) {}
+  EXPECT_EQ(ended, SequenceEnd::stop);
+  ASSERT_EQ(noted.size(), 3U);
+  EXPECT_EQ((Tokens{noted[0], noted[1]}), (Tokens{4, 5}));
+}
+
 TEST_F(ServingLoopTest, a_receiver_that_wants_no_more_ends_its_own_sequence_alone) {
   const auto own = engine(2);
   ServingLoop loop(*own, {});

@@ -95,7 +95,7 @@ class CompletionWork : public BatchWork {
   SequenceReceiver receiver_of(Row& row, std::size_t i) {
     SequenceReceiver receiver;
     receiver.token = [&row, i](std::int32_t token) {
-      ++row.usage.completion_tokens;
+      row.usage.completion_tokens += row.request.max_tokens > 0 ? 1 : 0;
       row.choices[i].take(token);
       return !row.choices[i].has_ended();
     };
