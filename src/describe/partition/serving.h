@@ -7,6 +7,7 @@
 //   cache             "cache.k", "cache.v" and other "cache.…" of the graphs, shared by all functions
 //   parameter         those of adapters too, "lora.…" (describe/ir/served_adapters.h)
 //   inputs, outputs   "<function>/<name>": other inputs of the function's graph, and its "logits" or "hidden"
+//   input             "coordinate.model" on a mesh: the device's place, written once
 // Each function has a schedule of its name.
 
 #include <string>
@@ -28,7 +29,8 @@ std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs);
 
 // `parameter`: the storage type of parameters; i8: of int8_weights_of, and the others have f32. All computation, but of
 // products with weights in int8, is in f32; caches have their graphs' types.
-// Errors: Failure(invalid); unsupported for a mesh of more than one device; those of int8_weights_of.
+// `mesh`: a serving_mesh, over which the model is cut (serving_layouts.h).
+// Errors: Failure(invalid); those of cache_layout and of int8_weights_of; unsupported: int8 on a mesh.
 Program serving_program(const std::string& name, const ServingGraphs& graphs, const Mesh& mesh, DType parameter,
                         const Target& target, const WorkspaceOf& workspace_of);
 
