@@ -36,7 +36,7 @@ LeadingSteps::~LeadingSteps() {
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
-    if (!failure_) (void)send(kEnd, {});
+    if (!failure()) (void)send(kEnd, {});
   }
   ends_changed_.notify_all();
   beats_.join();
@@ -49,15 +49,18 @@ Status LeadingSteps::send(std::int32_t header, std::span<std::byte> inputs) {
 
 // Keeps the first error, and has the others end with it.
 Status LeadingSteps::keep(Status status) {
-  if (status.ok() || failure_) return status;
-  failure_ = status.error();
-  ranks_.abort(fmt::format("rank 0: {}", failure_->message));
+  if (status.ok()) return status;
+  {
+    const std::lock_guard lock(failure_mutex_);
+    failure_ = status.error();
+  }
+  ranks_.abort(fmt::format("rank 0: {}", status.error().message));
   return status;
 }
 
 Status LeadingSteps::run(Executor& executor, const Schedule& schedule) {
   const std::lock_guard lock(mutex_);
-  if (failure_) return *failure_;
+  if (const std::optional<Error> before = failure()) return *before;
   stepped_ = true;
   const std::vector<std::span<std::byte>> inputs = inputs_of(executor, schedule);
   inputs_.resize(size_of(inputs));
@@ -69,14 +72,14 @@ Status LeadingSteps::run(Executor& executor, const Schedule& schedule) {
 }
 
 std::optional<Error> LeadingSteps::failure() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(failure_mutex_);
   return failure_;
 }
 
 void LeadingSteps::beat(Seconds every) {
   std::unique_lock lock(mutex_);
   while (!ends_changed_.wait_for(lock, std::chrono::duration<double>(every.count()), [&] { return ends_; })) {
-    if (failure_) return;
+    if (failure()) return;
     if (std::exchange(stepped_, false)) continue;
     Status beaten = send(kBeat, {});
     if (beaten.ok()) beaten = ranks_.barrier();

@@ -43,11 +43,12 @@ class LeadingSteps {
   void beat(Seconds every);
 
   Communicator& ranks_;
-  mutable std::mutex mutex_;
+  mutable std::mutex failure_mutex_;
+  std::optional<Error> failure_;  // guarded by failure_mutex_, so that nobody waits for a step to ask
+  std::mutex mutex_;
   std::condition_variable ends_changed_;
-  std::optional<Error> failure_;  // guarded by mutex_, as what follows
-  std::vector<std::byte> inputs_;
-  bool stepped_ = false;  // since the last beat
+  std::vector<std::byte> inputs_;  // guarded by mutex_, as what follows
+  bool stepped_ = false;           // since the last beat
   bool ends_ = false;
   std::thread beats_;  // last: it uses the others
 };

@@ -18,6 +18,7 @@
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
 #include "operate/cli/model_argument.h"
+#include "operate/cli/ranks_option.h"
 #include "operate/cli/speculate_option.h"
 #include "operate/cli/weights_option.h"
 #include "operate/cli/whole_file.h"
@@ -30,6 +31,7 @@ struct GenerateCommand {
   std::string run, prompt, out, speculate, backend = "cpu";
   GenerateOptions generate;
   WeightsOption weights;
+  ServingRanksArguments ranks;
 };
 
 std::string text_of(const std::string& prompt) {
@@ -118,12 +120,15 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   StartPhases phases(context.clock, process_age());
   phases.end("process");
   Seconds began = context.clock.now();
+  const std::unique_ptr<ServingRanks> ranks = start_ranks(options.ranks, options.run, {.backend = options.backend});
   const ServedModel served = find_model_argument(options.run, context);
   const std::optional<ServedModel> draft = find_draft_model(speculation, served).value();
   phases.end("read");
   const WeightsOption weights = options.weights.of(served);
   const Tokenizer& tokenizer = served.tokenizer;
-  const Machine machine = machine_for(served, options.backend, context.clock).value();
+  const Machine machine = machine_for(served, options.backend, context.clock, ranks ? ranks->threads() : 0,
+                                      ranks ? ranks->use() : MachineUse{})
+                              .value();
   phases.end("device");
   Answer result;
   result.load = context.clock.now() - began;
@@ -139,11 +144,11 @@ ExitCode generate_text(const GenerateCommand& options, Context& context) {
   // A published model's context is longer than one prompt needs.
   const std::int64_t needed =
       static_cast<std::int64_t>(prompts[0].size()) + std::min(options.generate.max_tokens, served.spec.context());
-  const std::unique_ptr<Engine> engine =
-      open_engine(served, machine,
-                  {.cache = served.step ? 0 : needed, .parameter = weights.parameter(), .drafts = speculation.drafts},
-                  &phases)
-          .value();
+  EngineOptions asked{
+      .cache = served.step ? 0 : needed, .parameter = weights.parameter(), .drafts = speculation.drafts};
+  if (ranks) ranks->connect(served, asked, machine).value();
+  const std::unique_ptr<Engine> engine = open_engine(served, machine, asked, &phases).value();
+  if (ranks) ranks->lead(*engine).value();
   phases.end("weights");
   const std::unique_ptr<ModelDrafts> drafts = open_drafts(draft, machine, *engine, options.weights.parameter()).value();
   if (draft) phases.end("draft");
@@ -196,6 +201,7 @@ void add_generate(Subcommand app, Context& context) {
       .capture_default_str();
   add_weights_option(command, options->weights);
   add_speculate_option(command, options->speculate);
+  add_ranks_option(command, options->ranks, false);
   command.add_option("--seed", sampling.seed, "of the draws; the same seed gives the same text").capture_default_str();
   add_device_options(command, options->backend);
 }

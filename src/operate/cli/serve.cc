@@ -19,6 +19,7 @@
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
 #include "operate/cli/model_argument.h"
+#include "operate/cli/ranks_option.h"
 #include "operate/cli/serve_balanced.h"
 #include "operate/cli/speculate_option.h"
 #include "operate/cli/weights_option.h"
@@ -40,6 +41,7 @@ struct ServeCommand {
   std::int64_t slots = 4, context = 0, cache_tokens = 0, waiting = 64, prefill_tokens = 0;
   double grace_s = 30, follow_every_s = 5;
   WeightsOption weights;
+  ServingRanksArguments ranks;
   std::int64_t threads = 0, replicas = 1, canary_weight = 10, shadow_weight = 100;
   bool balanced = false;                            // it is a replica
   std::function<std::vector<std::string>()> given;  // the options of each replica, as words
@@ -101,12 +103,13 @@ std::unique_ptr<CheckpointFollower> follower_of(const ServeCommand& options, con
                     [&context](std::int64_t step) { context.out.notice(fmt::format("step {} is served", step)); }});
 }
 
-// Serves until a signal or a failure of the device; requests in flight then have the grace to end.
+// Serves until a signal or a failure of the device or a rank; requests in flight then have the grace to end.
 void serve_until_stopped(HttpServer& server, ServingThread& serving, std::unique_ptr<CheckpointFollower> follower,
-                         const ServeCommand& options, const SignalWatch& watch, Clock& clock) {
+                         ServingRanks* ranks, const ServeCommand& options, const SignalWatch& watch, Clock& clock) {
+  const auto is_lost = [&] { return ranks != nullptr && ranks->lost().has_value(); };
   if (follower) follower->start(Seconds(options.follow_every_s));
   int looked = 0;
-  while (!watch.stop_requested() && !serving.failure()) {
+  while (!watch.stop_requested() && !serving.failure() && !is_lost()) {
     clock.sleep(Seconds(0.05));
     if (const int asked = watch.reloads(); asked != looked) {
       looked = asked;
@@ -116,7 +119,7 @@ void serve_until_stopped(HttpServer& server, ServingThread& serving, std::unique
   follower.reset();
   serving.drain();
   const Seconds until = clock.now() + Seconds(options.grace_s);
-  while (!watch.stop_at_once() && clock.now() < until && !server.drain(deadline_after(Seconds(0.05)))) {}
+  while (!watch.stop_at_once() && clock.now() < until && !is_lost() && !server.drain(deadline_after(Seconds(0.05)))) {}
 }
 
 HttpServerOptions server_options(const ServeCommand& options) {
@@ -290,19 +293,35 @@ void report_end(const ServingCounts& counts, Context& context) {
                   counts.texts == 0 ? "" : fmt::format(", {}", counted(counts.texts, "vector")), counts.refused));
 }
 
+void check_ranks(const ServeCommand& options) {
+  const std::pair<bool, const char*> without[] = {{options.replicas > 1, "--replicas"},
+                                                  {!options.canary.empty(), "--canary"},
+                                                  {!options.shadow.empty(), "--shadow"},
+                                                  {!options.follow.empty(), "--follow"},
+                                                  {!options.lora.empty(), "--lora"}};
+  for (const auto& [given, option] : without) check_without_ranks(options.ranks, given, option);
+}
+
 ExitCode serve(const ServeCommand& options, Context& context) {
   check_prefill(options.prefill_tokens);
   hold_of(options);
+  check_ranks(options);
+  const RankMachine own{options.backend, options.threads};
+  if (options.ranks.rank > 0)
+    return static_cast<ExitCode>(serve_as_rank(options.ranks, options.run, own, context.clock).value());
   if (options.replicas > 1 || !options.canary.empty() || !options.shadow.empty())
     return serve_replicas(options, context);
   const Speculation speculation = speculation_for(options.speculate, options.backend).value();
   StartPhases phases(context.clock, process_age());
   phases.end("process");
   const Seconds began = context.clock.now();
+  const std::unique_ptr<ServingRanks> ranks = start_ranks(options.ranks, options.run, own);
   const ServedModel served = model_to_serve(options, context);
   const std::optional<ServedModel> draft = find_draft_model(speculation, served).value();
   phases.end("read");
-  const Machine machine = machine_for(served, options.backend, context.clock, options.threads).value();
+  const Machine machine = machine_for(served, options.backend, context.clock,
+                                      ranks ? ranks->threads() : options.threads, ranks ? ranks->use() : MachineUse{})
+                              .value();
   phases.end("device");
   HttpServerOptions http = server_options(options);
   const std::optional<PoolingSpec> pooling = served_pooling(options, served);
@@ -311,9 +330,11 @@ ExitCode serve(const ServeCommand& options, Context& context) {
   if (!adapters.all.empty()) phases.end("adapters");
   EngineOptions wanted = engine_options(options, served, speculation.drafts, pooling.has_value());
   wanted.adapters = served_adapters(adapters.all);
+  if (ranks) ranks->connect(served, wanted, machine).value();
   std::unique_ptr<Engine> engine = open_engine(served, machine, wanted, &phases).value();
   write_adapters(engine->executor(), adapters.all).value();
   adapters.all.clear();  // the device has them
+  if (ranks) ranks->lead(*engine).value();
   phases.end("weights");
   const std::unique_ptr<ModelDrafts> drafts = open_drafts(draft, machine, *engine, options.weights.parameter()).value();
   if (draft) phases.end("draft");
@@ -341,8 +362,11 @@ ExitCode serve(const ServeCommand& options, Context& context) {
   const std::unique_ptr<HttpServer> server = HttpServer::start(http).value();
   phases.end("listen");
   report_ready(options, made, api_url(server->address(), http), phases, context);
-  serve_until_stopped(*server, serving, follower_of(options, served, serving, context), options, watch, context.clock);
-  if (const std::optional<Error> failure = serving.failure()) fail(*failure);
+  serve_until_stopped(*server, serving, follower_of(options, served, serving, context), ranks.get(), options, watch,
+                      context.clock);
+  std::optional<Error> failure = serving.failure();
+  if (ranks && !failure) failure = ranks->lost();
+  if (failure) fail(ranks ? ranks->cause(*failure) : *failure);
   report_end(serving.counts(), context);
   return ExitCode::done;
 }
@@ -391,6 +415,7 @@ void add_serve(Subcommand app, Context& context) {
       .expected(1)
       .take_all();
   add_speculate_option(command, options->speculate);
+  add_ranks_option(command, options->ranks, true);
   command
       .add_option("--follow", options->follow,
                   "latest or blessed: changes to newer checkpoints of the run, or to those that `systole ckpt bless` "
