@@ -118,8 +118,9 @@ void serve_until_stopped(HttpServer& server, ServingThread& serving, std::unique
   }
   follower.reset();
   serving.drain();
-  const Seconds until = clock.now() + Seconds(options.grace_s);
-  while (!watch.stop_at_once() && clock.now() < until && !is_lost() && !server.drain(deadline_after(Seconds(0.05)))) {}
+  // Without a rank every request has failed; the answers only have to be sent.
+  const Seconds until = clock.now() + Seconds(is_lost() ? std::min(options.grace_s, 1.0) : options.grace_s);
+  while (!watch.stop_at_once() && clock.now() < until && !server.drain(deadline_after(Seconds(0.05)))) {}
 }
 
 HttpServerOptions server_options(const ServeCommand& options) {

@@ -117,8 +117,9 @@ Status ServingRanks::start_process(std::int64_t rank, const std::string& run) {
   return {};
 }
 
-// They end by themselves once the steps end; one that does not is killed.
+// Once there are steps the others end with them; one that does not is killed.
 ServingRanks::~ServingRanks() {
+  if (steps_ == nullptr) return;
   steps_.reset();
   for (Process& process : processes_) (void)process.wait(Seconds(2.0));
 }
@@ -238,7 +239,6 @@ class FollowingRank {
   // Makes the engine with its weights.
   Status open() {
     const RankedEngine wanted = TRY(ranked_engine_from(TRY(client_->wait("engine", kToCome))));
-    one_machine_ = wanted.one_machine;
     const bool names_step = wanted.step && run_.find('@') == run_.npos && !names_registered_model(run_);
     model_.emplace(TRY(find_model(names_step ? fmt::format("{}@{}", run_, *wanted.step) : run_, asked_.rank)));
     MachineUse use{.ranks = asked_.ranks, .over_tcp = !wanted.one_machine};
@@ -262,12 +262,9 @@ class FollowingRank {
     const SignalWatch watch;
     return follow_steps(engine_->executor(), *communicator_, [&watch] { return watch.count() < 2; });
   }
-  // Whether rank 0 knows, and says it.
-  bool tell(const Error& why) {
-    if (!client_ || !client_->set(key_of("failed", asked_.rank), to_text(why)).ok()) return false;
-    return one_machine_;
-  }
-  bool is_child() const { return one_machine_; }
+  // Rank 0 says it.
+  void tell(const Error& why) { (void)client_->set(key_of("failed", asked_.rank), to_text(why)); }
+  static bool is_child() { return std::getenv(kTokenVariable) != nullptr; }
 
  private:
   const ServingRanksArguments& asked_;
@@ -277,7 +274,6 @@ class FollowingRank {
   RunToken token_;
   std::optional<RendezvousClient> client_;
   std::unique_ptr<LeaseKeeper> seat_;
-  bool one_machine_ = std::getenv(kTokenVariable) != nullptr;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Communicator> communicator_;
   std::optional<ServedModel> model_;
@@ -293,7 +289,8 @@ Result<int> serve_as_rank(const ServingRanksArguments& asked, const std::string&
   FollowingRank rank(asked, run, machine, clock);
   TRY(rank.meet());
   if (const Status opened = rank.open(); !opened.ok()) {
-    if (rank.tell(opened.error())) return kExitNo;
+    rank.tell(opened.error());
+    if (rank.is_child()) return kExitNo;
     return opened.error();
   }
   const Status followed = rank.follow();
