@@ -60,8 +60,12 @@ TEST(ServingPlan, pieces_keep_to_the_time_that_a_token_may_take) {
 
 // With a mesh, as many devices of an offer as it has hold a replica together.
 TEST(ServingPlan, devices_hold_a_replica_together) {
-  const ServingPlan alone = planned({"a3-highgpu-8g:1"});
-  const ServingPlan cut = planned({"a3-highgpu-8g:1,l4:1"}, {"mesh={model: 4}"});
+  const std::vector<std::string> large{"model.width=4096", "model.heads=32", "model.kv_heads=8", "serve.traffic.rate=2",
+                                       "serve.traffic.requests=200"};
+  std::vector<std::string> on_four = large;
+  on_four.push_back("mesh={model: 4}");
+  const ServingPlan alone = planned({"a3-highgpu-8g:1"}, large);
+  const ServingPlan cut = planned({"a3-highgpu-8g:1,l4:1"}, on_four);
   ASSERT_EQ(cut.rows.size(), 1U);
   ASSERT_EQ(cut.left_out.size(), 1U);
   EXPECT_NE(cut.left_out[0].second.find("1 device holds no whole replica of 4"), std::string::npos)
