@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "describe/partition/serving_layouts.h"
 #include "ground/base/counted.h"
 
 namespace systole {
@@ -41,6 +42,11 @@ EngineOptions completed(const Model& model, EngineOptions options) {
     fail(error(ErrorKind::unsupported, "adapters are served where an answer goes on from its prompt, not by a {}",
                model.family())
              .hinted("leave out --lora"));
+  }
+  if (options.parts > 1 && (model.task() != Task::language || options.adapters.any())) {
+    fail(error(ErrorKind::unsupported,
+               "over several ranks is served a model that continues its prompt, without adapters")
+             .hinted("leave out --ranks"));
   }
   if (options.hidden) {
     options.generates = options.generates && model.task() != Task::masked;
@@ -138,7 +144,8 @@ ServingGraphs serving_graphs(const Model& model, const EngineOptions& options) {
 
 Program engine_program(const ServingGraphs& graphs, const EngineOptions& options, const Target& target,
                        const WorkspaceOf& workspace_of) {
-  return serving_program("generate", graphs, Mesh{}, options.parameter, options.compute, target, workspace_of);
+  return serving_program("generate", graphs, serving_mesh(options.parts), options.parameter, options.compute, target,
+                         workspace_of);
 }
 
 Program engine_program(const Model& model, const EngineOptions& options, const Target& target,

@@ -44,11 +44,13 @@ struct EngineOptions {
   // then a decode has up to so many rows and one more. 0: none.
   std::int64_t drafts = 0;
   ServedAdapters adapters = {};  // of a decoder; sequences may name them
+  // Devices that hold the model together, each a part of every layer (describe/partition/serving_layouts.h).
+  std::int64_t parts = 1;
 };
 
 // The options with cache, buckets, batches and, of a decoder, pages filled in. Errors: Failure(invalid): no slots, a cache
 // longer than the context, fewer pages than a sequence has; Failure(unsupported): drafts, adapters, or keys and values in
-// bf16, of a model that does not continue its prompt.
+// bf16, of a model that does not continue its prompt; of several parts another model, or adapters.
 EngineOptions completed(const Model& model, EngineOptions options);
 
 // REQUIRES (all): completed options.

@@ -1,30 +1,69 @@
 #include "describe/partition/serving.h"
 
 #include "describe/ir/served_adapters.h"
+#include "describe/partition/serving_layouts.h"
+#include "describe/partition/spmd.h"
 
 namespace systole {
 namespace {
 
 bool is_cache(const std::string& name) { return name.starts_with("cache."); }
+bool is_coordinate(const std::string& name) { return name == coordinate_name(kServingAxis); }
 
-void add_function(ProgramBuilder& builder, const std::string& name, const Graph& graph, const Precision& precision,
-                  std::span<const Int8Weight> weights) {
+using WholeValues = std::map<std::string, CutValue>;  // by the name of the graph's input or output
+
+// What each device of the mesh computes.
+Graph cut_graph(const Graph& whole, const Mesh& mesh, WholeValues& values) {
+  const std::vector<AxisRule> rules = serving_rules();
+  SpmdRequest request{mesh, rules, {}, {}, {}};
+  for (const GraphInput& input : whole.inputs()) {
+    const Type& type = whole.type(input.value);
+    const Layout layout = input.parameter        ? serving_layout(*input.parameter, mesh)
+                          : is_cache(input.name) ? cache_layout(type, mesh)
+                                                 : Layout::whole(mesh);
+    request.inputs.emplace(input.name, layout);
+    values.insert_or_assign(input.name, CutValue{type, layout});
+  }
+  for (const GraphOutput& output : whole.outputs()) {
+    const Type& type = whole.type(output.value);
+    const Layout layout = is_cache(output.name) ? cache_layout(type, mesh) : Layout::whole(mesh);
+    request.outputs.emplace(output.name, layout);
+    values.insert_or_assign(output.name, CutValue{type, layout});
+  }
+  return spmd(whole, request).graph;
+}
+
+void add_function(ProgramBuilder& builder, const std::string& name, const Graph& graph, const Mesh& mesh,
+                  const Precision& precision, std::span<const Int8Weight> weights) {
   std::vector<Pass> early{{"precision", [&](const Graph& g) { return apply_precision(g, precision); }}};
   if (!weights.empty())
     early.push_back({"int8 weights", [&](const Graph& g) { return with_int8_weights(g, weights); }});
+  if (!mesh.trivial()) early.insert(early.end(), {{"fold_constants", fold_constants}, {"merge_common", merge_common}});
   Graph typed = run_passes(graph, early);
+  WholeValues wholes;
+  if (!mesh.trivial()) {
+    for (const GraphInput& input : typed.inputs()) {
+      if (!input.parameter || builder.has_value(input.name)) continue;
+      const Layout layout = serving_layout(*input.parameter, mesh);
+      builder.add_value({input.name, local_type(input.parameter->type, layout, mesh), Residence::parameter, 1,
+                         input.parameter, 0, 0, CutValue{input.parameter->type, layout}});
+    }
+    typed = cut_graph(typed, mesh, wholes);
+  }
   builder.add_parameters(typed);
   Bindings inputs, outputs;
   const auto bind = [&](Bindings& bindings, const std::string& key, const Type& type, Residence residence) {
-    const std::string value = is_cache(key) || is_served_adapter(key) ? key : name + "/" + key;
+    const std::string value = is_cache(key) || is_served_adapter(key) || is_coordinate(key) ? key : name + "/" + key;
     bindings[key] = {value, false};
     if (!builder.has_value(value) && is_served_adapter(key)) {
       builder.add_value(
           {key, type, Residence::parameter, 1, Parameter{key, type, {Init::Kind::zeros, 0}, false, false}, 0, 0});
       return;
     }
-    if (!builder.has_value(value))
-      builder.add_value({value, type, is_cache(key) ? Residence::cache : residence, 1, std::nullopt, 0, 0});
+    if (builder.has_value(value)) return;
+    ProgramValue added{value, type, is_cache(key) ? Residence::cache : residence, 1, std::nullopt, 0, 0};
+    if (const auto whole = wholes.find(key); whole != wholes.end()) added.cut = whole->second;
+    builder.add_value(std::move(added));
   };
   for (const GraphInput& input : typed.inputs()) {
     if (!input.parameter) bind(inputs, input.name, typed.type(input.value), Residence::input);
@@ -47,16 +86,16 @@ std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs) {
 
 Program serving_program(const std::string& name, const ServingGraphs& graphs, const Mesh& mesh, DType parameter,
                         DType compute, const Target& target, const WorkspaceOf& workspace_of) {
-  if (!mesh.trivial()) {
-    fail(error(ErrorKind::unsupported, "a mesh of {} devices ({}): only one device is partitioned yet",
-               mesh.num_devices(), to_string(mesh))
-             .hinted("leave out 'mesh'"));
-  }
   const bool int8 = parameter == DType::i8;
   const Precision precision{int8 ? DType::f32 : parameter, compute, DType::f32, DType::f32};
+  if (int8 && !mesh.trivial()) {
+    fail(error(ErrorKind::unsupported, "weights in int8 are not cut over devices yet")
+             .hinted("leave out --weights int8 or --ranks"));
+  }
   const std::vector<Int8Weight> weights = int8 ? int8_weights_of(graphs) : std::vector<Int8Weight>();
   ProgramBuilder builder(name, mesh, target, workspace_of);
-  for (const auto& [function, graph] : graphs) add_function(builder, function, graph, precision, weights);
+  builder.set_overlap(false);
+  for (const auto& [function, graph] : graphs) add_function(builder, function, graph, mesh, precision, weights);
   return builder.finish();
 }
 

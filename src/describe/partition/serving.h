@@ -7,6 +7,7 @@
 //   cache             "cache.k", "cache.v" and other "cache.…" of the graphs, shared by all functions
 //   parameter         those of adapters too, "lora.…" (describe/ir/served_adapters.h)
 //   inputs, outputs   "<function>/<name>": other inputs of the function's graph, and its "logits" or "hidden"
+//   input             "coordinate.model" on a mesh: the device's place, written once
 // Each function has a schedule of its name.
 
 #include <string>
@@ -26,9 +27,10 @@ using ServingGraphs = std::vector<std::pair<std::string, Graph>>;
 // for a model with experts.
 std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs);
 
-// `parameter`: the storage type of parameters; i8: of int8_weights_of, and the others have f32. `compute`: of all computation
-// but of products with weights in int8; products are summed in f32. Caches have their graphs' types.
-// Errors: Failure(invalid); unsupported for a mesh of more than one device; those of int8_weights_of.
+// `parameter`: the storage type of parameters; i8: of int8_weights_of, and the others have f32. `compute`: of all
+// computation but of products with weights in int8; products are summed in f32. Caches have their graphs' types.
+// `mesh`: a serving_mesh, over which the model is cut (serving_layouts.h).
+// Errors: Failure(invalid); those of cache_layout and of int8_weights_of; unsupported: int8 on a mesh.
 Program serving_program(const std::string& name, const ServingGraphs& graphs, const Mesh& mesh, DType parameter,
                         DType compute, const Target& target, const WorkspaceOf& workspace_of);
 

@@ -254,6 +254,13 @@ void check_serving(const Workload& w, Rules& broken) {
     if (w.serve.parameter == DType::i8)
       refuse("products with weights in int8 have rows in int8", "serve.compute: f32, or serve.parameter: bf16");
   }
+  for (const auto& [axis, size] : w.mesh) {
+    if (axis == "model" || size == 1) continue;
+    broken.push_back({{"mesh"},
+                      ErrorKind::invalid,
+                      fmt::format("a server cuts its model along the axis 'model' alone, not along '{}'", axis),
+                      "mesh: { model: 2 }"});
+  }
   const TrafficSpec& t = w.serve.traffic;
   const int given = (t.rate ? 1 : 0) + (t.users ? 1 : 0) + (t.trace.empty() ? 0 : 1);
   if (given == 0)

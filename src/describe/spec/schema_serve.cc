@@ -255,6 +255,7 @@ bool goes_with_serving(const Key& key) {
   constexpr std::string_view kBeside[] = {"systole",
                                           "name",
                                           "workload",
+                                          "mesh",
                                           "resources.memory",
                                           "resources.threads",
                                           "resources.gpus_per_node",

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <numeric>
 
+#include "describe/partition/serving_layouts.h"
+#include "describe/partition/spmd.h"
+#include "execute/serve/rank_steps.h"
 #include "ground/base/counted.h"
 
 namespace systole {
 
-Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Device& device, const EngineOptions& asked) {
+Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Device& device, const EngineOptions& asked,
+                                               std::int64_t part) {
   std::unique_ptr<Engine> engine(new Engine);  // the constructor is private
   try {
     const EngineOptions options = completed(model, asked);
@@ -38,6 +42,8 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Device& devic
   engine->rows_.resize(rows * static_cast<std::size_t>(engine->entries_));
   engine->executor_ = TRY(Executor::create(*engine->program_, device));
   if (!device.host_sees_memory()) TRY(engine->clear_caches());
+  if (const auto place = engine->program_->find_value(coordinate_name(kServingAxis)))
+    TRY(engine->executor_->write(*place, 0, std::as_bytes(std::span(&part, 1))));
   return engine;
 }
 
@@ -89,6 +95,11 @@ Status Engine::write(const std::string& name, std::span<const std::int32_t> numb
   return executor_->write(program_->value_named(name), 0, std::as_bytes(numbers));
 }
 
+Status Engine::run(const std::string& function) {
+  const Schedule& schedule = program_->schedule_named(function);
+  return steps_ == nullptr ? executor_->run(schedule) : steps_->run(*executor_, schedule);
+}
+
 Status Engine::read_logits(const std::string& function, std::int64_t slot) {
   const auto size = static_cast<std::size_t>(vocabulary_);
   const auto to = std::span(logits_).subspan(static_cast<std::size_t>(slot) * size, size);
@@ -125,7 +136,7 @@ Status Engine::encode_prompt(std::int64_t slot, std::span<const std::int32_t> to
   TRY(write(name + "/tokens", std::span(tokens_).first(static_cast<std::size_t>(bucket))));
   TRY(write(name + "/length", std::span(length_and_slot).first(1)));
   TRY(write(name + "/slot", std::span(length_and_slot).last(1)));
-  TRY(executor_->run(program_->schedule_named(name)));
+  TRY(run(name));
   TRY(read_logits(name, slot));
   positions_[static_cast<std::size_t>(slot)] = 1;
   return {};
@@ -160,7 +171,7 @@ Result<std::vector<std::span<const float>>> Engine::hidden(std::span<const std::
   TRY(write(name + "/segments", segments));
   TRY(write(name + "/positions", positions));
   if (has_types_) TRY(write(name + "/types", std::vector<std::int32_t>(all)));  // of one text: all of the first
-  TRY(executor_->run(program_->schedule_named(name)));
+  TRY(run(name));
   const auto size = static_cast<std::size_t>(hidden_size_);
   hidden_.resize(all * size);
   TRY(executor_->read(program_->value_named(name + "/hidden"), 0, std::as_writable_bytes(std::span(hidden_))));
@@ -208,7 +219,7 @@ Status Engine::run_piece(std::int64_t slot, std::span<const std::int32_t> tokens
   TRY(write_piece(name, slot, tokens, bucket));
   const std::int32_t last[] = {static_cast<std::int32_t>(length - 1)};
   if (bucket > 1) TRY(write(name + "/last", last));
-  TRY(executor_->run(program_->schedule_named(name)));
+  TRY(run(name));
   TRY(read_logits(name, slot));
   positions_[static_cast<std::size_t>(slot)] += length;
   return {};
@@ -240,7 +251,7 @@ Status Engine::score_piece(std::int64_t slot, std::span<const std::int32_t> toke
   std::vector<std::int32_t> labels(next.begin(), next.end());
   labels.resize(static_cast<std::size_t>(bucket), -1);
   TRY(write(name + "/labels", labels));
-  TRY(executor_->run(program_->schedule_named(name)));
+  TRY(run(name));
   std::vector<float> losses(static_cast<std::size_t>(bucket));
   TRY(executor_->read(program_->value_named(name + "/loss"), 0, std::as_writable_bytes(std::span(losses))));
   for (std::size_t i = 0; i < tokens.size(); ++i) scores_.push_back(-losses[i]);
@@ -305,7 +316,7 @@ Status Engine::run_rows(std::span<const Next> next) {
   TRY(write(name + (encodes() ? "/position" : "/start"), first(at_, rows)));
   if (!encodes()) TRY(write(name + "/table", first(rows_, rows * entries_)));
   if (has_adapters()) TRY(write(name + "/adapter", first(adapter_of_row_, rows)));
-  TRY(executor_->run(program_->schedule_named(name)));
+  TRY(run(name));
   const auto fresh = std::span(fresh_).first(static_cast<std::size_t>(rows * vocabulary_));
   TRY(executor_->read(program_->value_named(name + "/logits"), 0, std::as_writable_bytes(fresh)));
   for (std::size_t i = 0; i < next.size(); ++i) {

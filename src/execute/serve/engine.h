@@ -28,6 +28,8 @@
 
 namespace systole {
 
+class LeadingSteps;
+
 class Engine {
  public:
   struct Next {
@@ -36,10 +38,12 @@ class Engine {
   };
 
   // Plans, compiles and allocates; parameters are zero until written. The device must outlive the engine; the model
-  // need not.
+  // need not. With `options.parts` the engine is one rank's, whose part is `part`; the device is connected with the
+  // others.
   // Errors: unsupported (the model cannot generate; an op or type that the device cannot run), invalid (options),
   // does_not_fit.
-  static Result<std::unique_ptr<Engine>> create(const Model& model, Device& device, const EngineOptions& options);
+  static Result<std::unique_ptr<Engine>> create(const Model& model, Device& device, const EngineOptions& options,
+                                                std::int64_t part = 0);
 
   std::int64_t slots() const { return static_cast<std::int64_t>(positions_.size()); }
   bool generates() const { return options_.generates; }
@@ -105,6 +109,10 @@ class Engine {
   // Errors: those of check_prompt and of the device. REQUIRES: 1 … hidden_rows(of the longest) texts.
   Result<std::vector<std::span<const float>>> hidden(std::span<const std::span<const std::int32_t>> texts);
 
+  // Has every step run by the other ranks, too, which hold the other parts of the model (rank_steps.h); it must outlive
+  // the engine's calls. REQUIRES: options().parts > 1, or null: alone.
+  void lead(LeadingSteps* steps) { steps_ = steps; }
+
   Executor& executor() { return *executor_; }
   const Program& program() const { return *program_; }
   // With parameters of type i8: those that are in int8; others are in f32.
@@ -117,6 +125,7 @@ class Engine {
   Status check_next(std::span<const Next> next) const;
   Status run_rows(std::span<const Next> next);
   Status write(const std::string& name, std::span<const std::int32_t> numbers);
+  Status run(const std::string& function);
   Status clear_caches();
   Status encode_prompt(std::int64_t slot, std::span<const std::int32_t> tokens);
   Status check_room(std::int64_t slot, std::span<const std::int32_t> tokens) const;
@@ -129,6 +138,7 @@ class Engine {
 
   std::unique_ptr<const Program> program_;
   std::unique_ptr<Executor> executor_;
+  LeadingSteps* steps_ = nullptr;
   std::vector<Int8Weight> int8_weights_;
   EngineOptions options_;
   ServingLimits limits_;  // that nobody waits

@@ -88,6 +88,7 @@ void add_generate(Subcommand app, Context& context) {
   add_weights_option(command, options->weights);
   add_cache_type_option(command, options->cache_type);
   add_speculate_option(command, options->speculate);
+  add_ranks_option(command, options->ranks, false);
   command.add_option("--seed", sampling.seed, "of the draws; the same seed gives the same text").capture_default_str();
   add_device_options(command, options->backend);
 }

@@ -1,5 +1,6 @@
 #include "operate/cli/model_options.h"
 
+#include "operate/run/serving_ranks.h"
 #include "operate/run/weights_option.h"
 
 namespace systole::cli {
@@ -42,6 +43,26 @@ void add_speculate_option(Subcommand command, std::string& asked) {
                      "ngram or ngram:K: guesses up to K next tokens (7) by what followed the last ones before, and "
                      "computes them together; the answers are the same, and come sooner where text repeats itself; "
                      "model:PATH or model:PATH:K: guesses by a smaller model of the same tokenizer, in memory too");
+}
+
+void add_ranks_option(Subcommand command, ServingRanksArguments& ranks, bool machines) {
+  command
+      .add_option("--ranks", ranks.ranks,
+                  "processes that hold the model together, each a part of every layer: as many as divide its heads of "
+                  "keys and values. The answers are those of one process")
+      .check(at_least(1))
+      .capture_default_str();
+  if (!machines) return;
+  command.add_option("--rendezvous", ranks.rendezvous,
+                     "host:port where the ranks of several machines meet; rank 0 listens there");
+  command
+      .add_option("--rank", ranks.rank,
+                  "which of them this process is, with --rendezvous; 0 serves, the others hold their parts")
+      .check(at_least(0))
+      .capture_default_str();
+  command.add_option("--ranks-token-file", ranks.token_file,
+                     "file with the 32 hexadecimal digits that the ranks of several machines share");
+  command.add_flag("--ranks-tls", ranks.tls, "TLS between the ranks of several machines; the same on all");
 }
 
 }  // namespace systole::cli

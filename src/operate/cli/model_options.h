@@ -6,6 +6,7 @@
 #include "operate/cli/options.h"
 
 namespace systole {
+struct ServingRanksArguments;
 struct WeightsOption;
 }
 
@@ -31,5 +32,8 @@ void add_cache_type_option(Subcommand command, std::string& type);
 
 // --speculate, as speculation_for (operate/run/speculation.h) takes it; "": none.
 void add_speculate_option(Subcommand command, std::string& asked);
+
+// --ranks: processes that hold a model together. Alone, of this machine; `machines`: with the options for several.
+void add_ranks_option(Subcommand command, ServingRanksArguments& ranks, bool machines);
 
 }  // namespace systole::cli

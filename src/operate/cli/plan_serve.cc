@@ -61,8 +61,10 @@ Status add_here(const WorkloadArguments& arguments, const LoadedWorkload& loaded
   const PrepareOptions preparing = TRY(systole::prepare_options(arguments, loaded));
   ResourcesSpec resources = loaded.workload.resources;
   if (resources.threads) resources.threads = std::min<std::int64_t>(*resources.threads, allowed_cores());
-  const Machine machine =
-      TRY(open_machine(arguments.backend, resources, context.clock, serving_use(arguments.backend)));
+  MachineUse use = serving_use(arguments.backend);
+  use.ranks = loaded.workload.num_devices();
+  if (use.ranks > 1 && !resources.threads) resources.threads = std::max<std::int64_t>(1, allowed_cores() / use.ranks);
+  const Machine machine = TRY(open_machine(arguments.backend, resources, context.clock, use));
   if (machine.stale) context.out.warning(*machine.stale);
   const Catalog catalog = TRY(read_catalog(false));
   const CatalogEntry& entry = *TRY(catalog.find(machine.catalog_entry));

@@ -53,6 +53,9 @@ void report_end(const ServingCounts& counts, Context& context) {
 
 ExitCode serve(const ServeCommandOptions& options, Context& context) {
   options.check().value();
+  const RankMachine own{options.backend, options.threads};
+  if (options.ranks.rank > 0)
+    return static_cast<ExitCode>(serve_as_rank(options.ranks, options.run, own, context.clock).value());
   if (options.replicas > 1 || !options.canary.empty() || !options.shadow.empty())
     return serve_balanced(options, context);
   const auto ready = [&](const Serving& serving, const std::string& url, const StartPhases& phases) {
@@ -97,6 +100,7 @@ void add_serve(Subcommand app, Context& context) {
       .expected(1)
       .take_all();
   add_speculate_option(command, options->speculate);
+  add_ranks_option(command, options->ranks, true);
   command
       .add_option("--follow", options->follow,
                   "latest or blessed: changes to newer checkpoints of the run, or to those that `systole ckpt bless` "

@@ -61,6 +61,9 @@ ExitCode serve_balanced(const ServeCommandOptions& options, Context& context) {
                                         : "canary",
                options.backend)
              .hinted("leave it out, or compute with --backend cpu"));
+  check_without_ranks(options.ranks, options.replicas > 1, "--replicas").value();
+  check_without_ranks(options.ranks, !options.canary.empty(), "--canary").value();
+  check_without_ranks(options.ranks, !options.shadow.empty(), "--shadow").value();
   check_beside(options, "canary", options.canary, options.canary_weight);
   check_beside(options, "shadow", options.shadow, options.shadow_weight);
   const ReplicasAsked asked{static_cast<int>(options.replicas),

@@ -119,6 +119,10 @@ Result<ClusterJob> cluster_job(const RenderRequest& ask, const JobDefaults& defa
   job.longest = w.resources.longest;
   job.notice = w.ranks.notice.value_or(RanksSpec::kNotice);
   job.retries = w.ranks.retries.value_or(RanksSpec::kRetries);
+  if (serves && w.num_devices() > 1 && job.devices_per_node() > 0)
+    note(key_error(ErrorKind::unsupported, "mesh", "a server on {} has its model in one of them",
+                   job.tpu() ? "TPUs" : "GPUs")
+             .hinted("leave mesh out; on processors, without resources.accelerators, it says --ranks"));
   if (serves && wrong.empty())
     if (const Status servers = set_replicas(ask, job, defaults.replicas); !servers.ok()) note(servers.error());
   job.folder = w.folder.empty() ? "runs" : w.folder;

@@ -46,6 +46,7 @@ std::vector<std::string> serve_options(const Workload& workload) {
   if (serve.prefill_tokens) option("--prefill-tokens", std::to_string(*serve.prefill_tokens));
   if (serve.parameter == DType::i8) option("--weights", "int8");
   if (serve.cache != DType::f32) option("--cache-type", name_of(serve.cache));
+  if (workload.num_devices() > 1) option("--ranks", std::to_string(workload.num_devices()));
   if (serve.tpot && !serve.prefill_tokens) option("--tpot", fmt::format("{}s", serve.tpot->count()));
   return words;
 }

@@ -58,12 +58,15 @@ Result<GeneratedText> generate_here(const GenerateAsked& asked, const std::funct
   StartPhases phases(clock, process_age());
   phases.end("process");
   Seconds began = clock.now();
+  const RankMachine own{.backend = asked.backend};
+  const std::unique_ptr<ServingRanks> ranks = TRY(start_ranks(asked.ranks, asked.run, own));
   const ServedModel served = TRY(find_model(asked.run, messages));
   const std::optional<ServedModel> draft = TRY(find_draft_model(speculation, served));
   phases.end("read");
   const WeightsOption weights = asked.weights.of(served);
   const Tokenizer& tokenizer = served.tokenizer;
-  const Machine machine = TRY(machine_for(served, asked.backend, clock));
+  const Machine machine =
+      TRY(machine_for(served, asked.backend, clock, ranks ? ranks->threads() : 0, ranks ? ranks->use() : MachineUse{}));
   phases.end("device");
   GeneratedText result;
   result.load = clock.now() - began;
@@ -80,11 +83,13 @@ Result<GeneratedText> generate_here(const GenerateAsked& asked, const std::funct
   // A published model's context is longer than one prompt needs.
   const std::int64_t needed =
       static_cast<std::int64_t>(prompts[0].size()) + std::min(asked.generate.max_tokens, served.spec.context());
-  const EngineOptions engine_options{.cache = served.step ? 0 : needed,
-                                     .parameter = weights.parameter(),
-                                     .cache_type = asked.cache_type == "bf16" ? DType::bf16 : DType::f32,
-                                     .drafts = speculation.drafts};
+  EngineOptions engine_options{.cache = served.step ? 0 : needed,
+                               .parameter = weights.parameter(),
+                               .cache_type = asked.cache_type == "bf16" ? DType::bf16 : DType::f32,
+                               .drafts = speculation.drafts};
+  if (ranks) TRY(ranks->connect(served, engine_options, machine));
   const std::unique_ptr<Engine> engine = TRY(open_engine(served, machine, engine_options, &phases));
+  if (ranks) TRY(ranks->lead(*engine));
   phases.end("weights");
   const std::unique_ptr<ModelDrafts> drafts = TRY(open_drafts(draft, machine, *engine, asked.weights.parameter()));
   if (draft) phases.end("draft");

@@ -9,6 +9,7 @@
 
 #include "execute/serve/generate.h"
 #include "operate/run/run_messages.h"
+#include "operate/run/serving_ranks.h"
 #include "operate/run/weights_option.h"
 
 namespace systole {
@@ -18,6 +19,7 @@ struct GenerateAsked {
   std::string run, prompt, out, speculate, backend = "cpu", cache_type = "f32";
   GenerateOptions generate;
   WeightsOption weights;
+  ServingRanksArguments ranks;
 };
 
 struct GeneratedText {

@@ -64,12 +64,13 @@ std::unique_ptr<CheckpointFollower> follower_of(const ServeOptions& options, con
                                      }});
 }
 
-// Serves until a signal or a failure of the device; requests in flight then have the grace to end.
+// Serves until a signal or a failure of the device or a rank; requests in flight then have the grace to end.
 void serve_until_stopped(HttpServer& server, ServingThread& serving, std::unique_ptr<CheckpointFollower> follower,
-                         const ServeOptions& options, const SignalWatch& watch, Clock& clock) {
+                         ServingRanks* ranks, const ServeOptions& options, const SignalWatch& watch, Clock& clock) {
+  const auto is_lost = [&] { return ranks != nullptr && ranks->lost().has_value(); };
   if (follower) follower->start(Seconds(options.follow_every_s));
   int looked = 0;
-  while (!watch.stop_requested() && !serving.failure()) {
+  while (!watch.stop_requested() && !serving.failure() && !is_lost()) {
     clock.sleep(Seconds(0.05));
     if (const int asked = watch.reloads(); asked != looked) {
       looked = asked;
@@ -78,7 +79,8 @@ void serve_until_stopped(HttpServer& server, ServingThread& serving, std::unique
   }
   follower.reset();
   serving.drain();
-  const Seconds until = clock.now() + Seconds(options.grace_s);
+  // Without a rank every request has failed; the answers only have to be sent.
+  const Seconds until = clock.now() + Seconds(is_lost() ? std::min(options.grace_s, 1.0) : options.grace_s);
   while (!watch.stop_at_once() && clock.now() < until && !server.drain(deadline_after(Seconds(0.05)))) {}
 }
 
@@ -197,6 +199,8 @@ Result<HttpServerOptions> ServeOptions::server() const {
 Status ServeOptions::check() const {
   TRY(check_prefill(prefill_tokens));
   TRY(hold_of(*this));
+  TRY(check_without_ranks(ranks, !follow.empty(), "--follow"));
+  TRY(check_without_ranks(ranks, !lora.empty(), "--lora"));
   return {};
 }
 
@@ -212,10 +216,13 @@ Result<ServingCounts> serve_here(
   StartPhases phases(clock, process_age());
   phases.end("process");
   const Seconds began = clock.now();
+  const RankMachine own{options.backend, options.threads};
+  const std::unique_ptr<ServingRanks> ranks = TRY(start_ranks(options.ranks, options.run, own));
   const ServedModel served = TRY(model_to_serve(options, messages));
   const std::optional<ServedModel> draft = TRY(find_draft_model(speculation, served));
   phases.end("read");
-  const Machine machine = TRY(machine_for(served, options.backend, clock, options.threads));
+  const Machine machine = TRY(machine_for(served, options.backend, clock, ranks ? ranks->threads() : options.threads,
+                                          ranks ? ranks->use() : MachineUse{}));
   phases.end("device");
   HttpServerOptions http = TRY(options.server());
   const std::optional<PoolingSpec> pooling = TRY(served_pooling(options, served));
@@ -224,9 +231,11 @@ Result<ServingCounts> serve_here(
   if (!adapters.all.empty()) phases.end("adapters");
   EngineOptions wanted = TRY(engine_options(options, served, speculation.drafts, pooling.has_value()));
   wanted.adapters = served_adapters(adapters.all);
+  if (ranks) TRY(ranks->connect(served, wanted, machine));
   std::unique_ptr<Engine> engine = TRY(open_engine(served, machine, wanted, &phases));
   TRY(write_adapters(engine->executor(), adapters.all));
   adapters.all.clear();  // the device has them
+  if (ranks) TRY(ranks->lead(*engine));
   phases.end("weights");
   const std::unique_ptr<ModelDrafts> drafts = TRY(open_drafts(draft, machine, *engine, options.weights.parameter()));
   if (draft) phases.end("draft");
@@ -254,8 +263,11 @@ Result<ServingCounts> serve_here(
   const std::unique_ptr<HttpServer> server = TRY(HttpServer::start(http));
   phases.end("listen");
   ready(made, api_url(server->address(), http), phases);
-  serve_until_stopped(*server, serving, follower_of(options, served, serving, messages), options, watch, clock);
-  if (const std::optional<Error> failure = serving.failure()) return *failure;
+  serve_until_stopped(*server, serving, follower_of(options, served, serving, messages), ranks.get(), options, watch,
+                      clock);
+  std::optional<Error> failure = serving.failure();
+  if (ranks && !failure) failure = ranks->lost();
+  if (failure) return ranks ? ranks->cause(*failure) : *failure;
   return serving.counts();
 }
 

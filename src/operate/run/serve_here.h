@@ -11,6 +11,7 @@
 #include "ground/net/http_server.h"
 #include "operate/run/checkpoint_follower.h"
 #include "operate/run/run_messages.h"
+#include "operate/run/serving_ranks.h"
 #include "operate/run/weights_option.h"
 
 namespace systole {
@@ -25,13 +26,14 @@ struct ServeOptions {
   std::int64_t slots = 4, context = 0, cache_tokens = 0, waiting = 64, prefill_tokens = 0, threads = 0;
   double grace_s = 30, follow_every_s = 5;
   WeightsOption weights;
+  ServingRanksArguments ranks;
   bool balanced = false;  // it is a replica
 
   // Which checkpoints come to be served; nothing: --follow is not given.
   std::optional<Followed> followed() const;
   // The server without its routes. Errors: those of reading the token file; invalid: it has no token.
   Result<HttpServerOptions> server() const;
-  // What can be said without a model. Errors: invalid: --prefill-tokens or --tpot.
+  // What can be said without a model. Errors: invalid: --prefill-tokens or --tpot; unsupported: what ranks cannot do.
   Status check() const;
 };
 
@@ -50,7 +52,7 @@ struct Serving {
   std::optional<Bytes> drafts;  // memory of the model that makes them
 };
 
-// `ready` is called once, when the server listens. Errors: those of finding, opening and serving the model; invalid,
+// Of rank 0. `ready` is called once, when the server listens. Errors: those of finding, opening and serving the model; invalid,
 // unsupported: an option that does not fit it, named as it is typed.
 Result<ServingCounts> serve_here(
     const ServeOptions& options,

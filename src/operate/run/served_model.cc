@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::int64_t kUsualContext = 4096;  // of a published model, whose own context is often far longer
 
-Result<ServedModel> model_of_run(const std::string& asked) {
+Result<ServedModel> model_of_run(const std::string& asked, std::int64_t part = 0) {
   const auto place = std::make_shared<CheckpointPlace>(TRY(find_checkpoints(asked)));
   const RunPlace run = TRY(open_run(parse_checkpoint_reference(asked).run));
   const Workload workload = TRY(workload_of(run));
@@ -42,7 +42,7 @@ Result<ServedModel> model_of_run(const std::string& asked) {
                      {bos},
                      from.manifest().step,
                      run.path,
-                     [place, from](Executor& executor) { return load_parameters(executor, from); }};
+                     [place, from, part](Executor& executor) { return load_parameters(executor, from, part); }};
   // Chunks are named by their contents.
   served.hash_of_weights = [from]() -> Result<std::string> {
     Hasher hasher;
@@ -102,11 +102,10 @@ Result<ServedModel> model_of_weights(const std::string& path, const ModelSpec& s
 }
 
 Result<ServedModel> model_of_weights(const std::string& path, const ModelSpec& spec,
-                                     const std::shared_ptr<HfFolder>& folder) {
+                                     const std::shared_ptr<HfFolder>& folder, std::int64_t part = 0) {
   Tokenizer tokenizer = TRY(tokenizer_of(*folder, spec));
-  ServedModel served = TRY(model_of_weights(path, spec, std::move(tokenizer), DType::f32, [folder](Executor& executor) {
-    return load_weights(executor, *folder, 0, true);
-  }));
+  const LoadSome load = [folder, part](Executor& executor) { return load_weights(executor, *folder, part, true); };
+  ServedModel served = TRY(model_of_weights(path, spec, std::move(tokenizer), DType::f32, load));
   served.hash_of_weights = [folder] { return folder->hash(); };
   return served;
 }
@@ -120,10 +119,10 @@ Result<ServedModel> with_files(ServedModel served, Store& store, const std::stri
   return served;
 }
 
-Result<ServedModel> model_of_folder(const std::string& path) {
+Result<ServedModel> model_of_folder(const std::string& path, std::int64_t part) {
   const Workload workload = TRY(workload_around(path));
   const auto folder = std::make_shared<HfFolder>(TRY(open_hf_folder(path, workload.model)));
-  ServedModel served = TRY(model_of_weights(path, workload.model, folder));
+  ServedModel served = TRY(model_of_weights(path, workload.model, folder, part));
   served.resources = workload.resources;
   return with_files(std::move(served), *folder->store, path);
 }
@@ -157,10 +156,10 @@ Result<ServedModel> model_of_bert(const std::string& path) {
 bool is_published(const std::string& asked) { return is_bert_folder(asked) || is_gguf(asked) || is_hf_folder(asked); }
 
 // "RUN" or "RUN@STEP", or the path of a published model.
-Result<ServedModel> model_at(const std::string& asked) {
+Result<ServedModel> model_at(const std::string& asked, std::int64_t part) {
   if (is_packed_folder(asked)) return model_of_packed(asked);
   if (is_bert_folder(asked)) return model_of_bert(asked);
-  return is_published(asked) ? model_of_folder(asked) : model_of_run(asked);
+  return is_published(asked) ? model_of_folder(asked, part) : model_of_run(asked, part);
 }
 
 // A special token by its number; empty if it has no name.
@@ -265,11 +264,16 @@ Result<PoolingSpec> pooling_needed(const ServedModel& model, const std::string& 
       .hinted("--pooling mean, last or cls: as the model was trained");
 }
 
-Result<ServedModel> find_model(const std::string& asked) {
-  if (!names_registered_model(asked)) return model_at(asked);
+Result<ServedModel> find_model(const std::string& asked, std::int64_t part) {
+  if (!names_registered_model(asked)) {
+    ServedModel served = TRY(model_at(asked, part));
+    served.part = part;
+    return served;
+  }
   RegisteredModel registered = TRY(find_registered(kRunsFolder, TRY(parse_model_reference(asked))));
   TRY(check_artifact(registered, checkpoint::Verify::lengths));  // opening a checkpoint verifies the contents
-  ServedModel served = TRY(model_at(argument_of(registered)));
+  ServedModel served = TRY(model_at(argument_of(registered), part));
+  served.part = part;
   served.registered = std::move(registered);
   return served;
 }
@@ -304,7 +308,7 @@ Result<std::unique_ptr<Engine>> open_engine(const ServedModel& model, const Mach
                                             StartPhases* phases) {
   if (options.parameter != DType::i8) options.parameter = model.parameter;
   options.cache = std::min(model.spec.context(), options.cache);
-  std::unique_ptr<Engine> engine = TRY(Engine::create(*model.model, *machine.device, options));
+  std::unique_ptr<Engine> engine = TRY(Engine::create(*model.model, *machine.device, options, model.part));
   if (phases != nullptr) phases->end("compile");
   TRY(load_engine(*engine, model, model.load));
   return engine;
@@ -325,14 +329,16 @@ MachineUse serving_use(const std::string& backend) {
   return use;
 }
 
-Result<Machine> machine_for(const ServedModel& model, const std::string& backend, Clock& clock, std::int64_t threads) {
+Result<Machine> machine_for(const ServedModel& model, const std::string& backend, Clock& clock, std::int64_t threads,
+                            MachineUse use) {
   ResourcesSpec resources = model.resources;  // training may have used more cores than this machine has
   if (resources.threads) resources.threads = std::min<std::int64_t>(*resources.threads, allowed_cores());
   if (threads > 0) {
     TRY(check_threads(threads, "--threads"));
     resources.threads = threads;
   }
-  return open_machine(backend, resources, clock, serving_use(backend));
+  use.exact = serving_use(backend).exact;
+  return open_machine(backend, resources, clock, use);
 }
 
 }  // namespace systole

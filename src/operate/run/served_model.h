@@ -42,6 +42,7 @@ struct ServedModel {
   std::optional<RegisteredModel> registered = {};  // if it was found by its registered name
   std::function<Result<std::string>()> hash_of_weights = {};  // and config; reads the files of a published model
   std::shared_ptr<const CheckpointPlace> checkpoints = {};    // of a run
+  std::int64_t part = 0;                                      // that its engine has, with EngineOptions::parts
 
   bool encodes() const;  // it encodes the prompt and answers it; otherwise it continues the prompt
   std::vector<std::int32_t> never_drawn(std::int64_t vocabulary) const;  // tokens that stand for no text, except eos
@@ -72,10 +73,11 @@ Result<PoolingSpec> pooling_needed(const ServedModel& model, const std::string& 
 
 // `asked`: "RUN" or "RUN@STEP", or the folder of a Hugging Face model, a packed folder, or a GGUF file; or the registered
 // name of one, "models:NAME", "models:NAME:VERSION" or "models:NAME@STAGE", whose files are then held to their hashes.
+// `part`: as ServedModel::part.
 // Errors: as find_checkpoints, open_hf_folder, open_packed_folder and kept_tokenizer; invalid: the tokenizer does not
 // belong to the model; as find_registered and check_artifact.
-Result<ServedModel> find_model(const std::string& asked);
-// The same, with a notice of which one a registered name is.
+Result<ServedModel> find_model(const std::string& asked, std::int64_t part = 0);
+// The same of part 0, with a notice of which one a registered name is.
 Result<ServedModel> find_model(const std::string& asked, const RunMessages& messages);
 
 // The same of a run without @STEP with its newest blessed checkpoint (`systole ckpt bless`). Errors: also not_found:
@@ -101,8 +103,8 @@ Result<std::optional<chat::ChatPrompt>> chat_of(const ServedModel& model, const 
 MachineUse serving_use(const std::string& backend);
 
 // The machine to serve on, with so many threads on cpu; 0: as the model was trained with, and no more than cores. Errors:
-// as open_machine and check_threads (of --threads).
+// as open_machine and check_threads (of --threads). `use`: of ranks; `exact` is set here.
 Result<Machine> machine_for(const ServedModel& model, const std::string& backend, Clock& clock,
-                            std::int64_t threads = 0);
+                            std::int64_t threads = 0, MachineUse use = {});
 
 }  // namespace systole

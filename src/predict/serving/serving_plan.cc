@@ -32,7 +32,23 @@ float device_price(const ClusterOffer& offer) {
   return static_cast<float>(offer.offered.price->count() / static_cast<double>(offer.offered.cluster.devices));
 }
 
-// A device serves alone, so that of all sizes of an accelerator the cheapest a device is enough, and of these the
+// Leaves out the offers whose devices make no whole replicas of so many.
+Status keep_whole_replicas(ClusterOffers& found, std::int64_t parts) {
+  std::erase_if(found.offers, [&](const ClusterOffer& offer) {
+    const std::int64_t devices = offer.offered.cluster.devices;
+    if (devices % parts == 0) return false;
+    found.left_out.emplace_back(
+        offer.offered.name,
+        fmt::format("{} hold{} no whole replica of {}", counted(devices, "device"), devices == 1 ? "s" : "", parts));
+    return true;
+  });
+  if (!found.offers.empty() || parts == 1) return {};
+  return key_error(ErrorKind::does_not_fit, "mesh", "no offer has devices for whole replicas of {}", parts)
+      .hinted(
+          fmt::format("--on with {} devices or a multiple, as --on h100:{}, or fewer under mesh.model", parts, parts));
+}
+
+// Replicas share nothing, so that of all sizes of an accelerator the cheapest a device is enough, and of these the
 // smallest.
 std::vector<ClusterOffer> best_of_each(std::vector<ClusterOffer> offers) {
   std::map<std::string, ClusterOffer> best;
@@ -105,7 +121,8 @@ Result<ServingPlanner> ServingPlanner::create(const Workload& workload, std::vec
                                                .cache = workload.serve.context.value_or(0),
                                                .parameter = workload.serve.parameter,
                                                .compute = workload.serve.compute,
-                                               .cache_type = workload.serve.cache});
+                                               .cache_type = workload.serve.cache,
+                                               .parts = workload.num_devices()});
   } catch (const Failure& failure) { return failure.error(); }
   return planner;
 }
@@ -133,7 +150,8 @@ void ServingPlanner::play(ServingRow& row) const {
   double share = plan_.asked / static_cast<double>(row.replicas);
   if (serve.traffic.users) share = std::ceil(share);
   row.asked = outcome_of(play_load(server, serve.traffic, plan_.trace, share));
-  const double tokens = most.outcome.tokens_per_second * static_cast<double>(row.devices);
+  const double tokens =
+      most.outcome.tokens_per_second * static_cast<double>(row.devices) / static_cast<double>(row.parts);
   if (row.price && tokens > 0) row.per_million = *row.price * Seconds(1e6 / tokens);
 }
 
@@ -146,7 +164,8 @@ Status ServingPlanner::add_here(const Here& here, const std::function<Bytes(cons
   row.name = here.name;
   row.calibrated = here.speed.calibrated;
   row.price = plan_.workload.resources.price;
-  row.memory = serving_memory(program, outside(program), here.limit);
+  row.devices = row.parts = plan_.options.parts;
+  row.memory = serving_memory(program, outside(program), Bytes(here.limit.count() / row.parts));
   row.priced = times_on_machine(program, plan_.options, here.speed);
   row.disk = here.disk;
   play(row);
@@ -160,6 +179,7 @@ Status ServingPlanner::add_offers(CatalogTables& tables, const Catalog& catalog,
   plan_.left_out = std::move(found.left_out);
   plan_.catalog_date = catalog.date();
   plan_.today = std::move(today);
+  TRY(keep_whole_replicas(found, plan_.options.parts));
   if (std::ranges::any_of(targets, [](const std::string& target) { return target == "any"; }))
     found.offers = best_of_each(std::move(found.offers));
   const Program program = TRY(program_for(target_of_accelerators(), no_workspace));
@@ -168,10 +188,12 @@ Status ServingPlanner::add_offers(CatalogTables& tables, const Catalog& catalog,
     ServingRow row;
     row.name = offered.name;
     row.devices = offered.cluster.devices;
+    row.parts = plan_.options.parts;
     row.price = offered.price;
     const Bytes outside(std::llround(offered.stack.context * static_cast<double>(kGiB.count())));
     row.memory = serving_memory(program, outside, offered.cluster.chip.capacity);
-    row.priced = times_on_chip(program, plan_.options, offered.cluster.chip, offered.kernels, offered.stack);
+    row.priced = times_on_chip(program, plan_.options, offered.cluster.chip, offered.kernels, offered.stack,
+                               row.parts > 1 ? &offered.cluster : nullptr);
     row.offer = std::move(offer);
     play(row);
     plan_.rows.push_back(std::move(row));

@@ -1,6 +1,7 @@
 #pragma once
 // Plans serving: how much traffic a device carries within the wanted latency, how many devices the expected traffic
-// takes, and for what price. Each device serves a replica of its own; devices of a machine share nothing.
+// takes, and for what price. Each device serves a replica of its own, or with `mesh: { model: N }` each N of a machine
+// one that they hold together; replicas share nothing.
 
 #include <functional>
 #include <memory>
@@ -21,14 +22,15 @@ namespace systole {
 struct ServingRow {
   std::string name;                     // "1 x a3-highgpu-1g (1 h100)"
   std::optional<ClusterOffer> offer;    // nothing: this machine
-  std::int64_t devices = 1;             // of it, each with a replica
+  std::int64_t devices = 1;             // of it
+  std::int64_t parts = 1;               // devices of a replica
   std::optional<DollarsPerHour> price;  // of all of it
   bool calibrated = false;              // times are of measured rates
 
   ServingMemory memory;
   ServedTimes priced;
-  std::optional<ServingCapacity> capacity;  // of a device; nothing: it does not fit, or its times are unknown
-  std::int64_t replicas = 0;                // devices for the expected traffic; 0: no number would do
+  std::optional<ServingCapacity> capacity;  // of a replica; nothing: it does not fit, or its times are unknown
+  std::int64_t replicas = 0;                // for the expected traffic; 0: no number would do
   std::optional<ServingOutcome> asked;      // of each replica at its share of that traffic
   std::optional<Dollars> per_million;       // answer tokens, at capacity
   std::optional<BytesPerSecond> disk;       // from which parameters are read, where it is known
@@ -36,7 +38,7 @@ struct ServingRow {
 
   bool carries() const { return replicas > 0; }
   // Machines or slices for all replicas.
-  std::int64_t machines() const { return (replicas + devices - 1) / devices; }
+  std::int64_t machines() const { return (replicas * parts + devices - 1) / devices; }
   // Reading the parameters from the disk; nothing: its rate is unknown.
   std::optional<Seconds> load() const;
 };

@@ -51,6 +51,7 @@ Node row_node(const ServingPlan& plan, const ServingRow& row) {
                     {"target", row.offer ? Node(row.offer->target) : Node()},
                     {"accelerator", row.offer ? Node(row.offer->accelerator) : Node()},
                     {"devices", row.devices},
+                    {"replica_devices", row.parts},
                     {"dollars_per_hour", row.price ? Node(row.price->count()) : Node()},
                     {"zone", row.offer && !row.offer->zone.empty() ? Node(row.offer->zone) : Node()},
                     {"calibrated", row.calibrated},

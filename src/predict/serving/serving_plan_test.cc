@@ -58,6 +58,33 @@ TEST(ServingPlan, pieces_keep_to_the_time_that_a_token_may_take) {
   EXPECT_GT(longer.rows.front().capacity->load, usual.rows.front().capacity->load);
 }
 
+// With a mesh, as many devices of an offer as it has hold a replica together.
+TEST(ServingPlan, devices_hold_a_replica_together) {
+  const std::vector<std::string> large{"model.width=4096", "model.heads=32", "model.kv_heads=8", "serve.traffic.rate=2",
+                                       "serve.traffic.requests=200"};
+  std::vector<std::string> on_four = large;
+  on_four.push_back("mesh={model: 4}");
+  const ServingPlan alone = planned({"a3-highgpu-8g:1"}, large);
+  const ServingPlan cut = planned({"a3-highgpu-8g:1,l4:1"}, on_four);
+  ASSERT_EQ(cut.rows.size(), 1U);
+  ASSERT_EQ(cut.left_out.size(), 1U);
+  EXPECT_NE(cut.left_out[0].second.find("1 device holds no whole replica of 4"), std::string::npos)
+      << cut.left_out[0].second;
+  const ServingRow &one = alone.rows.front(), &four = cut.rows.front();
+  ASSERT_TRUE(four.carries()) << four.lost;
+  EXPECT_EQ(four.parts, 4);
+  EXPECT_EQ(four.memory.cache * 4.0, one.memory.cache);
+  EXPECT_LT(four.memory.parameters, one.memory.parameters * 0.27);  // norms are whole
+  const Seconds whole = one.priced.times.decode.back().second, part = four.priced.times.decode.back().second;
+  EXPECT_LT(part, whole);
+  EXPECT_GT(part, whole * 0.25);  // messages take their time
+  const double tokens = four.capacity->outcome.tokens_per_second * static_cast<double>(four.devices) / 4;
+  EXPECT_NEAR(four.per_million->count(), four.price->count() / 3600 / tokens * 1e6, 1e-9);
+  const auto refused = read_workload(kChat, "job.yaml", {"", {"mesh={data: 2}"}});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("along the axis 'model' alone"), std::string::npos) << refused.error().message;
+}
+
 TEST(ServingPlan, the_cheapest_token_comes_first_and_the_others_say_by_how_much) {
   const ServingPlan plan = planned({"a3-highgpu-8g:1,l4:1,v5e:1"});
   ASSERT_GE(plan.rows.size(), 3U);

@@ -74,7 +74,9 @@ class RowText {
   void add_memory() {
     const ServingMemory& m = row_.memory;
     line(m.fits() ? "fits" : "memory",
-         fmt::format("{}{} of {}", m.fits() ? "" : "does not fit: ", to_string(m.total()), to_string(m.limit)));
+         fmt::format(
+             "{}{} of {}{}", m.fits() ? "" : "does not fit: ", to_string(m.total()), to_string(m.limit),
+             row_.parts > 1 ? fmt::format(", on each of {} devices that hold the model together", row_.parts) : ""));
     line("",
          fmt::format("{} parameters in {}, {} keys and values{} ({} a slot), {} activations, {} outside",
                      to_string(m.parameters), name_of(plan_.options.parameter), to_string(m.cache),
@@ -107,7 +109,8 @@ class RowText {
   void add_capacity() {
     const ServingOutcome& most = row_.capacity->outcome;
     line("carries",
-         fmt::format("{} a device: {} tokens/s, busy {:.0f}% of the time", plan_.words_of_load(row_.capacity->load),
+         fmt::format("{} a {}: {} tokens/s, busy {:.0f}% of the time", plan_.words_of_load(row_.capacity->load),
+                     row_.parts > 1 ? fmt::format("replica of {} devices", row_.parts) : "device",
                      rate_text(most.tokens_per_second), 100 * most.busy));
     add_latency(most);
     std::string replicas = counted(row_.replicas, "replica");
@@ -143,8 +146,8 @@ std::string all_text(const ServingPlan& plan, int width) {
                     carries ? seconds_text(outcome.tpot_p95.value) : "-", carries ? with_commas(row.replicas) : "-",
                     carries ? million_tokens_text(row.per_million) : "-", row.lost});
   }
-  return table({"offer", "a device carries>", "tokens/s>", "ttft p95>", "tpot p95>", "replicas>", "$/1M tokens>",
-                "it lost because"},
+  return table({"offer", plan.options.parts > 1 ? "a replica carries>" : "a device carries>", "tokens/s>", "ttft p95>",
+                "tpot p95>", "replicas>", "$/1M tokens>", "it lost because"},
                rows, width);
 }
 

@@ -54,7 +54,7 @@ ServedTimes times_on_machine(const Program& program, const EngineOptions& option
 }
 
 ServedTimes times_on_chip(const Program& program, const EngineOptions& options, const Accelerator& chip,
-                          const KernelChoice& choice, const StackProfile& asked) {
+                          const KernelChoice& choice, const StackProfile& asked, const Cluster* cluster) {
   StackProfile stack = asked;
   stack.whole_step = true;
   KernelChoice kernels = choice;
@@ -67,6 +67,11 @@ ServedTimes times_on_chip(const Program& program, const EngineOptions& options, 
     for (const StretchRecord& stretch : function_record(program.function_named(name).graph)) {
       WorkParts once = computed(stretch, chip, kernels);
       add_moved(stretch, chip, kernels, once);
+      for (const MessageRecord& message : stretch.messages) {
+        CHECK(cluster != nullptr, "'{}' sends, and its links are unknown", name);
+        const MessageGroup group{message.kind, CarriedKind::tensor, static_cast<double>(message.bytes), 1};
+        add_messages(group, links_of(*cluster, program.mesh, message.axes), *cluster, once);
+      }
       parts.push_back({once, static_cast<double>(stretch.times)});
     }
     return Seconds(work_time(parts, step, stack).seconds);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "describe/job/engine_program.h"
+#include "predict/perf/device_cluster.h"
 #include "predict/perf/estimate.h"
 #include "predict/perf/step_parts.h"
 #include "predict/perf/step_time.h"
@@ -24,9 +25,10 @@ ServedTimes times_on_machine(const Program& program, const EngineOptions& option
 
 // On a chip of the catalog, as `systole plan --on` prices training (predict/perf/step_time.h): its products and memory
 // at the fractions that the stack reaches. XLA compiles each function whole, so that the host launches it
-// once. REQUIRES: completed options of the Program, which is of one device.
+// once. `cluster`: of the chips that hold the model together; null: one does. REQUIRES: completed options of the Program;
+// its axis model lies in the cluster.
 ServedTimes times_on_chip(const Program& program, const EngineOptions& options, const Accelerator& chip,
-                          const KernelChoice& kernels, const StackProfile& stack);
+                          const KernelChoice& kernels, const StackProfile& stack, const Cluster* cluster = nullptr);
 
 struct ServingMemory {
   Bytes parameters, cache;  // cache: keys and values of all slots

@@ -91,6 +91,7 @@ class Server {
     signal(SIGTERM);
     return process_->wait();
   }
+  Exit wait() { return process_->wait(); }
   const std::string& url() const { return url_; }
   pid_t pid() const { return process_->pid(); }
   // Without its time to end.

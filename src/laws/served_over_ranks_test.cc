@@ -1,0 +1,213 @@
+// A model that is cut over ranks answers with the bits of the whole one, on the cpu backend as models are served: no sum
+// is cut (describe/partition/serving_layouts.h). And each rank's engine does what its Program plans, bytes sent too.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <thread>
+
+#include "describe/models/decoder/decoder.h"
+#include "describe/partition/serving_layouts.h"
+#include "describe/program/collectives_of.h"
+#include "execute/backends/cpu/cpu.h"
+#include "execute/comm/collectives.h"
+#include "execute/comm/ring_transport.h"
+#include "execute/runtime/initialize.h"
+#include "execute/runtime/testing/expect_planned_work.h"
+#include "execute/serve/engine.h"
+#include "execute/serve/rank_steps.h"
+
+namespace systole {
+namespace {
+
+DecoderSpec llama() {
+  DecoderSpec spec;
+  spec.family = DecoderSpec::Family::llama;
+  spec.layers = 2;
+  spec.width = 72;
+  spec.heads = 8;
+  spec.kv_heads = 4;
+  spec.head = 18;
+  spec.mlp = 600;  // more than one range of a sum (kernels/gemm.h)
+  spec.gated = true;
+  spec.norm = Norm::rms;
+  spec.activation = Activation::silu;
+  spec.position = Position::rotary;
+  spec.bias = false;
+  spec.qk_norm = true;
+  spec.vocabulary = 92;
+  spec.context = 48;
+  return spec;
+}
+
+DecoderSpec gpt() {
+  DecoderSpec spec;
+  spec.layers = 2;
+  spec.width = 64;
+  spec.heads = 4;
+  spec.mlp = 200;
+  spec.vocabulary = 91;  // does not divide: whole on every rank
+  spec.context = 48;
+  return spec;
+}
+
+// The ranks of a model, as threads; rank 0's engine is the test's.
+class Ranks {
+ public:
+  Ranks(const Model& model, EngineOptions options, std::int64_t parts, Seconds patience = Seconds(20.0)) {
+    options.parts = parts;
+    auto transports = loopback(static_cast<std::int32_t>(parts), {.patience = patience}).value();
+    for (std::int64_t part = 0; part < parts; ++part) {
+      Rank& rank = ranks_.emplace_back();
+      CpuOptions cpu;
+      cpu.threads = 1;
+      cpu.exact = true;
+      rank.device = make_cpu_device(cpu).value();
+      rank.transport = std::move(transports[static_cast<std::size_t>(part)]);
+      rank.communicator = make_communicator(*rank.transport, serving_mesh(parts)).value();
+      rank.device->connect(rank.communicator.get());
+      rank.engine = Engine::create(model, *rank.device, options, part).value();
+      initialize(rank.engine->executor(), 5, part).value();
+    }
+    for (std::size_t part = 1; part < ranks_.size(); ++part)
+      threads_.emplace_back([this, &rank = ranks_[part]] {
+        rank.ended = follow_steps(rank.engine->executor(), *rank.communicator, [this] { return stays_.load(); });
+      });
+    if (parts == 1) return;
+    steps_.emplace(*ranks_[0].communicator, Seconds(0.01));
+    ranks_[0].engine->lead(&*steps_);
+  }
+  ~Ranks() { end(); }
+  // Of ranks 1 and up.
+  std::vector<Status> end() {
+    steps_.reset();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+    std::vector<Status> ended;
+    for (std::size_t part = 1; part < ranks_.size(); ++part) ended.push_back(ranks_[part].ended);
+    return ended;
+  }
+  Engine& engine(std::size_t part = 0) { return *ranks_[part].engine; }
+  LeadingSteps& steps() { return *steps_; }
+  void leave() { stays_ = false; }
+
+ private:
+  struct Rank {
+    std::unique_ptr<Device> device;
+    std::unique_ptr<Transport> transport;
+    std::unique_ptr<Communicator> communicator;
+    std::unique_ptr<Engine> engine;
+    Status ended;
+  };
+  std::vector<Rank> ranks_;
+  std::atomic<bool> stays_ = true;
+  std::optional<LeadingSteps> steps_;
+  std::vector<std::thread> threads_;
+};
+
+std::vector<float> logits_of(const Engine& engine, std::int64_t slot) {
+  return {engine.logits(slot).begin(), engine.logits(slot).end()};
+}
+
+// Logits after prompts of several lengths, and after each of four tokens of three sequences.
+std::vector<std::vector<float>> answers_of(Engine& engine) {
+  std::vector<std::vector<float>> seen;
+  std::vector<std::int32_t> prompt;
+  for (std::int32_t i = 0; i < 37; ++i) prompt.push_back((i * 29 + 3) % 90);
+  for (const std::int64_t slot : {0, 1, 2}) {
+    engine.prefill(slot, std::span(prompt).first(static_cast<std::size_t>(5 + 16 * slot))).value();
+    seen.push_back(logits_of(engine, slot));
+  }
+  for (std::int32_t step = 0; step < 4; ++step) {
+    engine.decode(std::vector<Engine::Next>{{0, step * 17}, {1, step + 40}, {2, 3 * step}}).value();
+    for (const std::int64_t slot : {0, 1, 2}) seen.push_back(logits_of(engine, slot));
+  }
+  return seen;
+}
+
+struct Kept {
+  const char* name;
+  DecoderSpec (*spec)();
+  DType parameter, cache;
+};
+
+class ServedOverRanks : public testing::TestWithParam<Kept> {
+ protected:
+  const std::unique_ptr<const Model> model_ = make_decoder(GetParam().spec());
+  const EngineOptions options_{.slots = 3, .parameter = GetParam().parameter, .cache_type = GetParam().cache};
+};
+
+TEST_P(ServedOverRanks, answers_have_the_bits_of_one_rank) {
+  const std::vector<std::vector<float>> whole = answers_of(Ranks(*model_, options_, 1).engine());
+  EXPECT_FALSE(whole.at(1) == whole.at(2)) << "all logits are alike";
+  for (const std::int64_t parts : {2, 4}) {
+    Ranks ranks(*model_, options_, parts);
+    EXPECT_TRUE(answers_of(ranks.engine()) == whole) << parts << " ranks";
+    for (const Status& ended : ranks.end()) EXPECT_TRUE(ended.ok()) << to_string(ended.error());
+  }
+}
+
+TEST_P(ServedOverRanks, a_rank_has_its_part_of_weights_and_cache) {
+  Ranks whole(*model_, options_, 1);
+  const MemoryByOwner all = memory_by_owner(whole.engine().program());
+  Ranks ranks(*model_, options_, 4);
+  const MemoryByOwner part = memory_by_owner(ranks.engine(3).program());
+  EXPECT_EQ(part[Residence::cache] * 4.0, all[Residence::cache]);
+  EXPECT_LT(part[Residence::parameter] * 3.0, all[Residence::parameter]);
+}
+
+INSTANTIATE_TEST_SUITE_P(In, ServedOverRanks,
+                         testing::Values(Kept{"llama", llama, DType::f32, DType::f32},
+                                         Kept{"llama_bf16", llama, DType::bf16, DType::bf16},
+                                         Kept{"gpt", gpt, DType::f32, DType::f32}),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+TEST(ServedOverRanks, PlanIsRun_of_each_rank) {
+  const auto model = make_decoder(llama());
+  Ranks ranks(*model, {.slots = 3}, 2);
+  answers_of(ranks.engine());
+  for (const std::size_t rank : {0, 1}) {
+    const Program& program = ranks.engine(rank).program();
+    if (rank == 1) ranks.end();  // its counts stand still
+    for (std::size_t f = 0; f < program.functions.size(); ++f) {
+      const Function& function = program.functions[f];
+      SCOPED_TRACE(fmt::format("rank {}, {}", rank, function.name));
+      const std::int64_t times = function.name == "prefill.16"   ? 1
+                                 : function.name == "prefill.48" ? 2
+                                 : function.name == "decode.3"   ? 4
+                                                                 : 0;
+      const WorkCounters& counted = ranks.engine(rank).executor().counters()[f];
+      expect_planned_work(function.work * times, counted);
+      const std::int64_t sent = bytes_sent(program, function, static_cast<std::int64_t>(rank)).count();
+      EXPECT_GT(sent, 0);
+      EXPECT_EQ(counted.bytes_sent, sent * times);
+    }
+  }
+}
+
+TEST(ServedOverRanks, a_rank_that_leaves_ends_all_with_its_reason) {
+  const auto model = make_decoder(llama());
+  Ranks ranks(*model, {.slots = 3}, 4);
+  answers_of(ranks.engine());
+  ranks.leave();
+  while (!ranks.steps().failure()) std::this_thread::sleep_for(std::chrono::milliseconds(2));  // found by a beat
+  EXPECT_NE(ranks.steps().failure()->message.find("it was asked to stop"), std::string::npos)
+      << ranks.steps().failure()->message;
+  const Status refused = ranks.engine().prefill(0, std::vector<std::int32_t>{1});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message, ranks.steps().failure()->message);
+}
+
+TEST(ServedOverRanks, heads_that_do_not_divide_are_refused) {
+  const auto model = make_decoder(llama());
+  CpuOptions cpu;
+  const auto device = make_cpu_device(cpu).value();
+  const auto refused = Engine::create(*model, *device, {.parts = 3});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("4 heads of keys and values"), std::string::npos) << refused.error().message;
+}
+
+}  // namespace
+}  // namespace systole
