@@ -5,11 +5,15 @@
 #include <filesystem>
 
 #include "execute/serve/batch/batch_run.h"
+#include "execute/serve/batch/vector_array.h"
 #include "ground/base/counted.h"
+#include "ground/base/files.h"
 #include "ground/base/shell_quoted.h"
 #include "ground/base/text_file.h"
 #include "ground/process/signal_watch.h"
 #include "operate/cli/batch_price.h"
+#include "operate/cli/batch_schedule.h"
+#include "operate/cli/batch_shared.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
 #include "operate/cli/model_argument.h"
@@ -20,6 +24,8 @@ namespace {
 struct BatchCommand {
   std::string job, shard, backend = "cpu";
   bool dry_run = false, join = false;
+  BatchScheduleOptions schedule = {};
+  std::string output = {};  // of a run of the schedule; empty: the job's
 };
 
 PoolingSpec pooling_of(const ServedModel& served, const BatchJob& job) {
@@ -129,10 +135,11 @@ ExitCode tell(const PricedBatch& price, Context& context) {
   return ExitCode::done;
 }
 
-std::unique_ptr<Store> folder_of(const std::filesystem::path& output) {
+std::unique_ptr<Store> folder_of(const std::filesystem::path& output, bool make) {
   if (output.filename().empty())
     fail(
         key_error(ErrorKind::invalid, "output", "'{}' names no file", output.string()).hinted("output: answers.jsonl"));
+  if (make) make_folders(output.parent_path()).value();
   return open_posix_store(output.has_parent_path() ? output.parent_path().string() : ".").value();
 }
 
@@ -158,17 +165,29 @@ struct ReadJob {
     if (shard) path.replace_filename(shard_file(path.filename().string(), *shard));
     return {*folder, path.filename().string(), path.string()};
   }
+  // Makes the array of a whole output, unless it is there. REQUIRES: the lock of the output's journal.
+  Status seal(bool anew) const {
+    if (job.array.empty() || (!anew && TRY(folder->exists(job.array)))) return {};
+    return write_vector_array(*folder, output({}).name, job.array);
+  }
+  SharedBatch shared(Clock& clock) const {
+    SharedBatch shared{.output = output({}), .rows = input.rows(), .shards = *job.shards, .now = clock.unix_time()};
+    shared.facts = [this](const std::optional<BatchShard>& shard) { return facts(shard); };
+    shared.seal = [this](bool anew) { return seal(anew); };
+    return shared;
+  }
 };
 
 ReadJob read_job(const BatchCommand& options, Context& context) {
   BatchJob job = parse_batch_job(read_text_file(options.job).value(), options.job).value();
+  if (!options.output.empty()) job.output = options.output;
   std::string text = read_text_file(job.input).value();
   const Bytes bytes(text.size());
   BatchInput input = BatchInput::read(std::move(text), job.input).value();
   input.complete(job).value();
   std::optional<std::string> chat_template;
   if (!job.chat_template.empty()) chat_template = read_text_file(job.chat_template).value();
-  std::unique_ptr<Store> folder = folder_of(job.output);
+  std::unique_ptr<Store> folder = folder_of(job.output, !options.output.empty());
   ServedModel served = find_model_argument(job.model, context);
   if (job.name.empty()) job.name = served.last_name();
   std::string hash = served.hash().value();
@@ -204,6 +223,7 @@ ExitCode join(const BatchCommand& options, const ReadJob& read, Context& context
     join_shard(read.output(shard), shard, read.input.rows(), shards[i], *whole).value();
   }
   whole->finish().value();
+  read.seal(false).value();
   const BatchTotals& all = whole->totals();
   context.out.notice(fmt::format("{} in {}, of {}: {} and {}", rows_text(all, 0), output.path, counted(count, "shard"),
                                  counted(all.prompt_tokens, "prompt token"), counted(all.answer_tokens, "new token")));
@@ -216,16 +236,41 @@ ExitCode join(const BatchCommand& options, const ReadJob& read, Context& context
   return exit_of(all);
 }
 
-ExitCode batch(const BatchCommand& options, Context& context) {
+// One of the processes of a job with shards; it opens the model when it has something to compute.
+ExitCode compute_shared(const BatchCommand& options, const ReadJob& read, Context& context, const SignalWatch& watch) {
+  const Machine machine = machine_for(read.served, options.backend, context.clock).value();
+  std::optional<OpenModel> model;
+  std::unique_ptr<BatchWork> work;
+  const auto open_work = [&](std::int64_t began) -> BatchWork& {
+    if (work != nullptr) return *work;
+    model.emplace(open_model(read.served, machine, read.job, read.chat_template, true));
+    work = work_of(*model, read.served, read.job, began);
+    return *work;
+  };
+  SharedProcess process(read.job, read.input, read.shared(context.clock), open_work,
+                        fmt::format("{} ({})", options.backend, machine.identity), watch, context);
+  const std::optional<BatchTotals> all = process.run();
+  return all ? exit_of(*all) : ExitCode::saved;
+}
+
+// `given`: of a process that runs the job more than once; null: a signal ends it until it computes.
+ExitCode compute(const BatchCommand& options, Context& context, const SignalWatch* given) {
   std::optional<BatchShard> shard;
   if (!options.shard.empty()) shard = parse_batch_shard(options.shard).value();
   const ReadJob read = read_job(options, context);
+  if (read.job.shards && (shard || options.join))
+    fail(key_error(ErrorKind::invalid, "shards", "the processes of this job take shards in turn, and join them")
+             .hinted("systole batch " + shell_word(options.job) + ", without --shard and --join; or take shards out"));
   if (options.join) return join(options, read, context);
+  std::optional<SignalWatch> own;
+  if (read.job.shards && !options.dry_run)
+    return compute_shared(options, read, context, given != nullptr ? *given : own.emplace());
   const BatchOutput there = read.output(shard);
   const std::unique_ptr<Store> copy = options.dry_run ? copy_for_reading(there).value() : nullptr;
   const BatchOutput place{copy ? *copy : there.store, there.name, there.path};
   const BatchFacts facts = read.facts(shard);
   const auto journal = BatchJournal::open(place, facts, context.clock.unix_time()).value();
+  if (read.job.shards) count_shards(read.shared(context.clock), *journal).value();
   const BatchTotals before = journal->totals();
   const Machine machine = machine_for(read.served, options.backend, context.clock).value();
   const Seconds began = context.clock.now();
@@ -233,7 +278,7 @@ ExitCode batch(const BatchCommand& options, Context& context) {
     const OpenModel model = open_model(read.served, machine, read.job, read.chat_template, !options.dry_run);
     const std::unique_ptr<BatchWork> work = work_of(model, read.served, read.job, journal->began());
     BatchRun run(read.job, read.input, *work, *journal, shard.value_or(BatchShard()));
-    const SignalWatch watch;
+    const SignalWatch& watch = given != nullptr ? *given : own.emplace();
     const auto told = [&](const char* what, std::size_t of) {
       return [&, what, of](std::int64_t done) {
         context.out.progress(fmt::format("{} of {} {}", done, counted(of, "row"), what));
@@ -259,7 +304,9 @@ ExitCode batch(const BatchCommand& options, Context& context) {
       return ExitCode::saved;
     }
     journal->finish().value();
+    if (!shard) read.seal(true).value();
   }
+  if (!shard) read.seal(false).value();
   report(options, place.path, read.served, is_generated(read.job.kind), machine, *journal, before,
          context.clock.now() - began, context);
   if (shard) {
@@ -267,6 +314,16 @@ ExitCode batch(const BatchCommand& options, Context& context) {
                                     shell_word(options.job)));
   }
   return exit_of(journal->totals());
+}
+
+ExitCode batch(const BatchCommand& options, Context& context) {
+  if (!options.schedule.any()) return compute(options, context, nullptr);
+  const auto run = [&](const std::string& output, const SignalWatch& watch) {
+    BatchCommand one = options;
+    one.output = output;
+    return compute(one, context, &watch);
+  };
+  return run_scheduled(options.schedule, options.job, run, context);
 }
 
 }  // namespace
@@ -289,6 +346,8 @@ void add_batch(Subcommand app, Context& context) {
                 "make the output of the files of all its shards, in the order of the rows; nothing is computed")
       .excludes("--shard")
       .excludes("--dry-run");
+  for (const Option& option : add_schedule_options(command, options->schedule))
+    option.excludes("--shard").excludes("--join").excludes("--dry-run");
   add_device_options(command, options->backend);
 }
 
