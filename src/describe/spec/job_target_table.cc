@@ -12,6 +12,7 @@ constexpr JobTargetAbility no(const char* why) { return {false, why}; }
 // Shared by all targets that run pods.
 constexpr JobTargetAbility kPodGang = yes("with `kubernetes.queue`: Kueue lets all pods in, or none");
 constexpr JobTargetAbility kPodRestarts = yes("`ranks.retries` times, by its Job, JobSet or operator");
+constexpr JobTargetAbility kPodBatches = yes("a Job, of several pods with `shards`; a CronJob with a schedule");
 constexpr JobTargetAbility kPodServes = yes("a Deployment behind a Service, autoscaled by its waiting requests");
 constexpr JobTargetAbility kPodBudget = yes("Job and JobSet, with `folder` in a claim or volume");
 
@@ -70,6 +71,7 @@ constexpr JobTargetRow kTargets[] = {
      .includes = nullptr,
      .jobs = kYes,
      .serves = yes("a job of one machine, begun again when its time is up"),
+     .batches = yes("a task on each node, with `shards` several; an entry of scrontab with a schedule"),
      .machines = no("Slurm starts jobs, and makes no machines"),
      .tpus = no("Slurm has no TPUs here"),
      .spot = no("the machines of a Slurm cluster are there already"),
@@ -92,6 +94,7 @@ constexpr JobTargetRow kTargets[] = {
      .includes = nullptr,
      .jobs = kYes,
      .serves = kPodServes,
+     .batches = kPodBatches,
      .machines = no("Kubernetes starts jobs, and makes no machines"),
      .tpus = kYes,
      .spot = yes("its pods select nodes of these terms"),
@@ -113,6 +116,7 @@ constexpr JobTargetRow kTargets[] = {
      .includes = "kubernetes",
      .jobs = kYes,
      .serves = kPodServes,
+     .batches = kPodBatches,
      .machines = no("its node pools are made for a job"),
      .tpus = kYes,
      .spot = yes("its node pools have these terms"),
@@ -134,6 +138,7 @@ constexpr JobTargetRow kTargets[] = {
      .includes = nullptr,
      .jobs = no("it makes their machines, and starts nothing"),
      .serves = no("it makes their machines, and starts nothing"),
+     .batches = no("it makes their machines, and starts nothing"),
      .machines = kYes,
      .tpus = kYes,
      .spot = yes("its machines have these terms"),
@@ -146,6 +151,7 @@ constexpr JobTargetRow kTargets[] = {
      .includes = nullptr,
      .jobs = kYes,
      .serves = yes("a server on each machine, and no address in front of them"),
+     .batches = yes("a service of systemd on each machine, with `shards` several; a timer with a schedule"),
      .machines = no("its machines are there already"),
      .tpus = kYes,
      .spot = no("its machines are there already"),
@@ -167,6 +173,7 @@ constexpr JobTargetRow kTargets[] = {
      .includes = nullptr,
      .jobs = no("it builds what starts one"),
      .serves = yes("an image that tells its health, and a compose file that starts it"),
+     .batches = no("an image has no times"),
      .machines = no("an image makes none"),
      .images = kYes,
      .tpus = kYes}};
@@ -174,6 +181,7 @@ constexpr JobTargetRow kTargets[] = {
 constexpr JobTargetColumn kColumns[] = {
     {"jobs", &JobTargetRow::jobs, "starts a workload that trains, or a program of your own"},
     {"serves", &JobTargetRow::serves, "takes `workload: serve`: starts servers of a model"},
+    {"batches", &JobTargetRow::batches, "runs a job of `systole batch`, at the times of its schedule"},
     {"machines", &JobTargetRow::machines, "takes `workload: machines`, on which nothing runs"},
     {"images", &JobTargetRow::images, "takes `--base` and `--accelerator` of an image to build"},
     {"tpus", &JobTargetRow::tpus, "takes TPUs as `resources.accelerators`"},

@@ -30,6 +30,7 @@ struct JobTargetRow {
   // Accepts:
   JobTargetAbility jobs{};      // a workload that trains, or a user's own program
   JobTargetAbility serves{};    // workload: serve
+  JobTargetAbility batches{};   // a job of `systole batch`, at the times of its schedule
   JobTargetAbility machines{};  // workload: machines, on which nothing runs
   JobTargetAbility images{};    // a base for building an image: --base, --accelerator
   JobTargetAbility tpus{};      // resources.accelerators that are TPUs

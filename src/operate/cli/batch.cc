@@ -3,6 +3,7 @@
 
 #include "ground/base/counted.h"
 #include "ground/base/shell_quoted.h"
+#include "operate/cli/batch_schedule.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
 #include "operate/cli/run_scene.h"
@@ -14,6 +15,8 @@ namespace {
 struct BatchCommand {
   std::string job, shard, backend = "cpu";
   bool dry_run = false, join = false;
+  BatchScheduleOptions schedule = {};
+  std::string output = {};  // of a run of the schedule; empty: the job's
 };
 
 std::string tokens_text(const BatchPrice& price) {
@@ -122,11 +125,51 @@ ExitCode join(const ReadJob& read, Context& context) {
   return exit_of(all);
 }
 
-ExitCode batch(const BatchCommand& options, Context& context) {
+// One of the processes of a job with shards.
+ExitCode compute_shared(const BatchCommand& options, const ReadJob& read, const SignalWatch* watch, Context& context) {
+  const auto begun = [&](std::size_t rows, std::size_t shards) {
+    context.out.notice(fmt::format("{} in {}; more processes of this job may join and leave", counted(rows, "row"),
+                                   counted(shards, "shard")));
+  };
+  const SharedViewers viewers{[&](const std::string& text) { context.out.progress(text); }, begun};
+  const SharedRun made =
+      run_shared_batch(read, {.backend = options.backend, .watch = watch}, viewers, context.clock).value();
+  context.out.end_progress();
+  const bool is_text = is_generated(read.job.kind);
+  const std::string here =
+      fmt::format("{} of {} here, {} and {}, in {} on {}", counted(made.here.rows, "row"),
+                  counted(made.end.computed, "finished shard"), counted(made.here.prompt_tokens, "prompt token"),
+                  counted(is_text ? made.here.answer_tokens : 0, "new token"), to_string(made.took), made.place);
+  if (!made.end.is_finished) {
+    context.out.note("stopped with " + here, "go on with: " + context.command_line);
+    return ExitCode::saved;
+  }
+  const BatchTotals& all = made.end.totals;
+  context.out.notice(fmt::format("{} in {}; {}", rows_text(all, 0), made.path, here));
+  context.out.json(Node::map({{"rows", all.rows},
+                              {"failed", all.failed},
+                              {"rows_here", made.here.rows},
+                              {"shards", made.end.shards},
+                              {"shards_here", made.end.computed},
+                              {"joined_here", made.end.is_joined},
+                              {"prompt_tokens", all.prompt_tokens},
+                              {"tokens", all.answer_tokens},
+                              {"seconds_s", made.took.count()},
+                              {"place", made.place},
+                              {"out", made.path}}));
+  return exit_of(all);
+}
+
+// `watch`: as BatchOptions::watch.
+ExitCode compute(const BatchCommand& options, const SignalWatch* watch, Context& context) {
   std::optional<BatchShard> shard;
   if (!options.shard.empty()) shard = parse_batch_shard(options.shard).value();
-  const ReadJob read = read_job(options.job, scene_of(context).messages).value();
+  const ReadJob read = read_job(options.job, options.output, scene_of(context).messages).value();
+  if (read.job.shards && (shard || options.join))
+    fail(key_error(ErrorKind::invalid, "shards", "the processes of this job take shards in turn, and join them")
+             .hinted("systole batch " + shell_word(options.job) + ", without --shard and --join; or take shards out"));
   if (options.join) return join(read, context);
+  if (read.job.shards && !options.dry_run) return compute_shared(options, read, watch, context);
   const auto tell = [&](const PricedBatch& price) {
     if (!options.dry_run) return context.out.notice(line_of(price));
     context.out.end_progress();
@@ -134,7 +177,8 @@ ExitCode batch(const BatchCommand& options, Context& context) {
     context.out.json(node_of(price));
   };
   const BatchViewers viewers{[&](const std::string& text) { context.out.progress(text); }, tell};
-  const BatchOutcome made = run_batch(read, {shard, options.backend, options.dry_run}, viewers, context.clock).value();
+  const BatchOutcome made =
+      run_batch(read, {shard, options.backend, options.dry_run, watch}, viewers, context.clock).value();
   context.out.end_progress();
   if (options.dry_run) return made.stopped ? ExitCode::interrupted : ExitCode::done;
   if (made.stopped) {
@@ -148,6 +192,16 @@ ExitCode batch(const BatchCommand& options, Context& context) {
                                     shell_word(options.job)));
   }
   return exit_of(made.all);
+}
+
+ExitCode batch(const BatchCommand& options, Context& context) {
+  if (!options.schedule.any()) return compute(options, nullptr, context);
+  const auto run = [&](const std::string& output, const SignalWatch& watch) {
+    BatchCommand one = options;
+    one.output = output;
+    return compute(one, &watch, context);
+  };
+  return run_scheduled(options.schedule, options.job, run, context);
 }
 
 }  // namespace
@@ -170,6 +224,8 @@ void add_batch(Subcommand app, Context& context) {
                 "make the output of the files of all its shards, in the order of the rows; nothing is computed")
       .excludes("--shard")
       .excludes("--dry-run");
+  for (const Option& option : add_schedule_options(command, options->schedule))
+    option.excludes("--shard").excludes("--join").excludes("--dry-run");
   add_device_options(command, options->backend);
 }
 

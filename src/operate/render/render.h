@@ -48,6 +48,8 @@ struct ImageRequest {
   std::span<const ImageRow> known;
 };
 
+struct BatchTask;
+
 struct RenderRequest {
   const JobTargetRow* target = nullptr;  // of job_target_table(), not null
   const Workload& workload;
@@ -62,6 +64,7 @@ struct RenderRequest {
   std::string environment;     // the workload's environment overlay; empty: none
   std::string planned;         // of workload: serve, how its replicas follow from the traffic; empty: they were given
   ImageRequest image;
+  const BatchTask* batch = nullptr;  // of a job of `systole batch` (batch_task.h); null: the workload is all
 };
 // Whether the environment's name begins with "prod": there, references that may change (tags) are refused.
 bool is_production(const RenderRequest& ask);

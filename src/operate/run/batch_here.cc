@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "execute/serve/batch/vector_array.h"
 #include "ground/base/counted.h"
+#include "ground/base/files.h"
 #include "ground/base/shell_quoted.h"
 #include "ground/base/text_file.h"
 #include "ground/process/signal_watch.h"
@@ -99,10 +101,11 @@ PricedBatch priced(const BatchPrice& price, const Engine& engine, const Machine&
   return batch;
 }
 
-Result<std::unique_ptr<Store>> folder_of(const std::filesystem::path& output) {
+Result<std::unique_ptr<Store>> folder_of(const std::filesystem::path& output, bool make) {
   if (output.filename().empty())
     return key_error(ErrorKind::invalid, "output", "'{}' names no file", output.string())
         .hinted("output: answers.jsonl");
+  if (make) TRY(make_folders(output.parent_path()));
   return open_posix_store(output.has_parent_path() ? output.parent_path().string() : ".");
 }
 
@@ -119,13 +122,22 @@ Result<BatchTotals> totals_of(const ReadJob& read, const BatchShard& shard, Cloc
       .hinted(fmt::format("systole batch {} --shard {}", shell_word(read.file), to_string(shard)));
 }
 
+SharedBatch shared_of(const ReadJob& read, Clock& clock) {
+  SharedBatch shared{
+      .output = read.output({}), .rows = read.input.rows(), .shards = *read.job.shards, .now = clock.unix_time()};
+  shared.facts = [&read](const std::optional<BatchShard>& shard) { return read.facts(shard); };
+  shared.seal = [&read](bool anew) { return read.seal(anew); };
+  return shared;
+}
+
 // Reads, prices and computes what is left. False: a signal came.
 Result<bool> compute_rows(const ReadJob& read, const BatchOptions& options, const Machine& machine,
                           BatchJournal& journal, std::size_t rows, const BatchViewers& viewers) {
   const OpenModel model = TRY(open_model(read.served, machine, read.job, read.chat_template, !options.dry_run));
   const std::unique_ptr<BatchWork> work = work_of(model, read.served, read.job, journal.began());
   BatchRun run(read.job, read.input, *work, journal, options.shard.value_or(BatchShard()));
-  const SignalWatch watch;
+  std::optional<SignalWatch> own;
+  const SignalWatch& watch = options.watch != nullptr ? *options.watch : own.emplace();
   const auto told = [&](const char* what, std::size_t of) {
     return [&, what, of](std::int64_t done) {
       viewers.progress(fmt::format("{} of {} {}", done, counted(of, "row"), what));
@@ -157,15 +169,21 @@ BatchOutput ReadJob::output(const std::optional<BatchShard>& shard) const {
   return {*folder, path.filename().string(), path.string()};
 }
 
-Result<ReadJob> read_job(const std::string& path, const RunMessages& messages) {
+Status ReadJob::seal(bool anew) const {
+  if (job.array.empty() || (!anew && TRY(folder->exists(job.array)))) return {};
+  return write_vector_array(*folder, output({}).name, job.array);
+}
+
+Result<ReadJob> read_job(const std::string& path, const std::string& output, const RunMessages& messages) {
   BatchJob job = TRY(parse_batch_job(TRY(read_text_file(path)), path));
+  if (!output.empty()) job.output = output;
   std::string text = TRY(read_text_file(job.input));
   const Bytes bytes(text.size());
   BatchInput input = TRY(BatchInput::read(std::move(text), job.input));
   TRY(input.complete(job));
   std::optional<std::string> chat_template;
   if (!job.chat_template.empty()) chat_template = TRY(read_text_file(job.chat_template));
-  std::unique_ptr<Store> folder = TRY(folder_of(job.output));
+  std::unique_ptr<Store> folder = TRY(folder_of(job.output, !output.empty()));
   ServedModel served = TRY(find_model(job.model, messages));
   if (job.name.empty()) job.name = served.last_name();
   std::string hash = TRY(served.hash());
@@ -177,6 +195,24 @@ Result<ReadJob> read_job(const std::string& path, const RunMessages& messages) {
                  std::move(folder),
                  std::move(served),
                  std::move(hash)};
+}
+
+Result<SharedRun> run_shared_batch(const ReadJob& read, const BatchOptions& options, const SharedViewers& viewers,
+                                   Clock& clock) {
+  const Machine machine = TRY(machine_for(read.served, options.backend, clock));
+  std::optional<OpenModel> model;
+  std::unique_ptr<BatchWork> work;
+  const auto open_work = [&](std::int64_t began) -> Result<BatchWork*> {
+    if (work != nullptr) return work.get();
+    model.emplace(TRY(open_model(read.served, machine, read.job, read.chat_template, true)));
+    work = work_of(*model, read.served, read.job, began);
+    return work.get();
+  };
+  std::optional<SignalWatch> own;
+  const SignalWatch& watch = options.watch != nullptr ? *options.watch : own.emplace();
+  SharedProcess process(read.job, read.input, shared_of(read, clock), open_work, viewers, watch, clock);
+  SharedOutcome made = TRY(process.run());
+  return SharedRun{std::move(made), read.output({}).path, fmt::format("{} ({})", options.backend, machine.identity)};
 }
 
 Result<JoinedBatch> join_batch(const ReadJob& read, Clock& clock) {
@@ -193,6 +229,7 @@ Result<JoinedBatch> join_batch(const ReadJob& read, Clock& clock) {
     TRY(join_shard(read.output(shard), shard, read.input.rows(), shards[i], *whole));
   }
   TRY(whole->finish());
+  TRY(read.seal(false));
   return JoinedBatch{output.path, count, whole->totals()};
 }
 
@@ -203,12 +240,18 @@ Result<BatchOutcome> run_batch(const ReadJob& read, const BatchOptions& options,
   const BatchOutput place{copy ? *copy : there.store, there.name, there.path};
   const BatchFacts facts = read.facts(options.shard);
   const auto journal = TRY(BatchJournal::open(place, facts, clock.unix_time()));
+  if (read.job.shards) TRY(count_shards(shared_of(read, clock), *journal));
   BatchOutcome made{.path = place.path, .before = journal->totals(), .rows = facts.rows};
   const Machine machine = TRY(machine_for(read.served, options.backend, clock));
   const Seconds began = clock.now();
   if (options.dry_run || !journal->is_finished()) {
     made.stopped = !TRY(compute_rows(read, options, machine, *journal, facts.rows, viewers));
-    if (!made.stopped && !options.dry_run) TRY(journal->finish());
+    if (!made.stopped && !options.dry_run) {
+      TRY(journal->finish());
+      if (!options.shard) TRY(read.seal(true));
+    }
+  } else if (!options.shard) {
+    TRY(read.seal(false));
   }
   made.all = journal->totals();
   made.dropped = journal->dropped();

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "execute/serve/batch/batch_run.h"
+#include "operate/run/batch_shared.h"
 #include "operate/run/run_messages.h"
 #include "operate/run/served_model.h"
 #include "predict/serving/step_times.h"
@@ -27,10 +28,14 @@ struct ReadJob {
   // Of a shard; nothing: of the whole.
   BatchFacts facts(const std::optional<BatchShard>& shard) const;
   BatchOutput output(const std::optional<BatchShard>& shard) const;
+  // Makes the array of a whole output, if the job has one; unless it is there, or `anew`. REQUIRES: the lock of the
+  // output's journal.
+  Status seal(bool anew) const;
 };
 
-// Errors: those of the job file, its input and its model.
-Result<ReadJob> read_job(const std::string& path, const RunMessages& messages);
+// `output`: instead of the job's, in a folder that is made; "": the job's. Errors: those of the job file, its input and
+// its model.
+Result<ReadJob> read_job(const std::string& path, const std::string& output, const RunMessages& messages);
 
 // What a batch takes, before it starts: rows, tokens, time on this machine, memory and bytes of its input.
 struct PricedBatch {
@@ -46,7 +51,9 @@ struct PricedBatch {
 struct BatchOptions {
   std::optional<BatchShard> shard;  // nothing: the whole
   std::string backend = "cpu";
-  bool dry_run = false;  // reads and prices the rows, and computes and writes nothing
+  bool dry_run = false;                // reads and prices the rows, and computes and writes nothing
+  const SignalWatch* watch = nullptr;  // of a process that runs the job more than once; null: a signal ends it until it
+                                       // computes
 };
 
 // Observers of a batch. All are set.
@@ -69,6 +76,14 @@ struct BatchOutcome {
 // what the job asks.
 Result<BatchOutcome> run_batch(const ReadJob& read, const BatchOptions& options, const BatchViewers& viewers,
                                Clock& clock);
+
+// A job with shards: one of the processes that compute it together. It opens the model when it has something to compute.
+// Errors: as run_shared, and those of the model.
+struct SharedRun : SharedOutcome {
+  std::string path, place;  // of the output; device and machine
+};
+Result<SharedRun> run_shared_batch(const ReadJob& read, const BatchOptions& options, const SharedViewers& viewers,
+                                   Clock& clock);
 
 struct JoinedBatch {
   std::string path;

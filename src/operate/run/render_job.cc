@@ -12,6 +12,7 @@
 #include "ground/catalog/tables.h"
 #include "ground/store/sha256.h"
 #include "operate/check/lint.h"
+#include "operate/run/batch_document.h"
 #include "operate/run/catalog_files.h"
 #include "operate/run/held_plan.h"
 #include "operate/run/planned_replicas.h"
@@ -62,6 +63,11 @@ std::vector<QuotaNote> notes_of(const Rendered& rendered, const Workload& worklo
   return notes;
 }
 
+[[noreturn]] void refuse_submission(const RenderArguments& arguments) {
+  fail(error(ErrorKind::unsupported, "a job of `systole batch` is rendered, and its files are applied by hand")
+           .hinted(fmt::format("systole render {} --on {}", words_of(arguments.workload), arguments.on)));
+}
+
 }  // namespace
 
 Result<std::vector<QuotaNote>> check_targets(const LoadedWorkload& loaded, const std::string& environment) {
@@ -104,6 +110,7 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
                        const std::function<std::string(const std::string& run)>& place,
                        const std::function<void(Workload&)>& settle) {
   RenderedJob job;
+  std::optional<BatchDocument> batch;
   job.target = job_target_row_named(arguments.on).value();
   if (!arguments.plan.empty()) {
     job.plan = plan_in(arguments.plan).value();
@@ -112,6 +119,9 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
   } else if (arguments.workload.path.empty()) {
     fail(error(ErrorKind::invalid, "{} what?", command)
              .hinted(fmt::format("systole {} JOB.yaml --on {}", command, arguments.on)));
+  } else if ((batch = batch_document(arguments.workload).value())) {
+    job.workload = batch->workload;
+    if (settle) refuse_submission(arguments);
   } else {
     job.workload = load_workload(arguments.workload).value().workload;
   }
@@ -120,6 +130,10 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
   const std::string planned = set_planned_replicas(view, job.workload).value();
   RenderRequest ask{.target = job.target, .workload = job.workload, .facts = facts_of(view)};
   ask.workload_file = carried(to_yaml(job.workload));
+  if (batch) {
+    ask.batch = &batch->task;
+    ask.workload_file = carried(batch->task.file + to_yaml(job.workload));
+  }
   if (job.plan) {
     ask.plan = &*job.plan;
     ask.plan_file = carried(to_json(*job.plan) + "\n");

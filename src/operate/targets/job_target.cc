@@ -1,5 +1,7 @@
 #include "operate/targets/job_target.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "ground/base/nearest.h"
@@ -22,6 +24,13 @@ Status check_production(const RenderRequest& ask) {
       .hinted("image: NAME@sha256:DIGEST; `docker push` prints the digest");
 }
 
+// A batch is several processes of one file and times of a calendar, which not every target has.
+Status check_batch(const RenderRequest& ask) {
+  if (ask.batch == nullptr || ask.target->batches) return {};
+  return error(ErrorKind::unsupported, "{} runs no job of `systole batch`", ask.target->name)
+      .hinted(fmt::format("--on {}", fmt::join(job_targets_that(&JobTargetRow::batches), " or ")));
+}
+
 }  // namespace
 
 JobTarget::JobTarget(std::string_view name) : row_(row_named(name)) {}
@@ -32,6 +41,7 @@ Result<std::unique_ptr<ClusterClient>> JobTarget::open(const ClusterClient::Clus
 
 Result<Rendered> ClusterJobTarget::render(const RenderRequest& ask) const {
   TRY(check_production(ask));
+  TRY(check_batch(ask));
   const ClusterJob job = TRY(cluster_job(ask, defaults(ask.workload)));
   Rendered rendered = TRY(render_job(ask, job));
   rendered.run = job.run;

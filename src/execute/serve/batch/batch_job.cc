@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "execute/serve/batch/batch_request.h"
+#include "execute/serve/batch/batch_shard.h"
 #include "execute/serve/request_fields.h"
 
 namespace systole {
@@ -40,11 +41,12 @@ constexpr std::array<BatchKind, 5> kKinds{BatchKind::completions, BatchKind::cha
                                           BatchKind::classify, BatchKind::score};
 
 // Of the job itself; every other key is a field of its requests.
-constexpr std::array<std::string_view, 13> kOwn{"systole", "model",     "input",        "output",  "kind",
-                                                "prompt",  "name",      "slots",        "context", "weights",
-                                                "pooling", "normalize", "chat_template"};
+constexpr std::array<std::string_view, 17> kOwn{
+    "array",   "systole", "model",   "input",     "output",        "kind",     "prompt", "name",   "slots",
+    "context", "weights", "pooling", "normalize", "chat_template", "schedule", "shards", "cluster"};
 // Of them, those that change no result.
-constexpr std::array<std::string_view, 4> kFree{"systole", "input", "output", "slots"};
+constexpr std::array<std::string_view, 8> kFree{"array", "systole",  "input",  "output",
+                                                "slots", "schedule", "shards", "cluster"};
 
 Result<std::string> text_or(Fields& fields, std::string_view name, const char* otherwise = "") {
   const Node* value = fields.find(name);
@@ -77,6 +79,27 @@ Status check_fields(const BatchJob& job) {
   return {};
 }
 
+Result<std::optional<std::int64_t>> shards_of(Fields& fields) {
+  const Node* value = fields.find("shards");
+  if (value == nullptr) return std::optional<std::int64_t>();
+  if (value->kind() == NodeKind::string && value->text() == "auto") return std::optional<std::int64_t>(0);
+  if (value->kind() == NodeKind::number)
+    return std::optional(TRY(Fields::named("shards", value->as_int(1, kMostShards))));
+  return Fields::named("shards", Result<std::optional<std::int64_t>>(value->wrong("auto or a number")));
+}
+
+Result<std::string> array_of(Fields& fields, const BatchJob& job) {
+  const std::string name = TRY(text_or(fields, "array"));
+  if (name.empty()) return name;
+  const auto wrong = [&](const char* why, const char* hint) {
+    return key_error(ErrorKind::invalid, "array", "'{}': {}", name, why).hinted(hint);
+  };
+  if (job.kind != BatchKind::embeddings) return wrong("only embeddings are vectors", "take it out");
+  if (!name.ends_with(".npy") || name.find('/') != name.npos || name.starts_with('.'))
+    return wrong("it is a name that ends in .npy, of a file beside the output", "array: vectors.npy");
+  return name;
+}
+
 Result<BatchJob> read_job(const Node& node) {
   Fields fields(node);
   BatchJob job;
@@ -98,6 +121,9 @@ Result<BatchJob> read_job(const Node& node) {
   job.pooling = TRY(one_of(fields, "pooling", "", {"mean", "last", "cls"}));
   job.normalize = TRY(fields.truth("normalize", true));
   job.chat_template = TRY(text_or(fields, "chat_template"));
+  job.shards = TRY(shards_of(fields));
+  job.array = TRY(array_of(fields, job));
+  if (const Node* cluster = fields.find("cluster")) job.cluster = *cluster;
   job.results = Node::map();
   for (const Node::Entry& entry : node.entries()) {
     if (std::ranges::find(kFree, entry.key) == kFree.end()) job.results.set(entry.key, entry.value);
@@ -113,7 +139,10 @@ Result<BatchJob> parse_batch_job(std::string_view yaml, const std::string& file)
   const Node node = TRY(parse_yaml(yaml, file));
   if (!node.is_map()) return node.wrong("a map: model, input, output, kind");
   Result<BatchJob> job = read_job(node);
-  if (job.ok()) return job;
+  if (job.ok()) {
+    if (const Node* schedule = node.find("schedule")) job->schedule = TRY(read_schedule(*schedule));
+    return job;
+  }
   Error wrong = std::move(job).error();
   wrong.where = node.where();
   for (const Node::Entry& entry : node.entries()) {

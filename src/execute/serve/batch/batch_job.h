@@ -10,13 +10,15 @@
 //                                   score_request.h)
 //
 // Without `prompt` the rows of a .jsonl file are OpenAI's batch format, and the lines of a .txt file the prompts.
-// Further keys say how the model is opened: name, slots, context, weights, pooling, normalize, chat_template.
+// Further keys say how the model is opened: name, slots, context, weights, pooling, normalize, chat_template; and when and
+// by whom the job is run: schedule (cron_schedule.h), shards (shared_batch.h), cluster.
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "describe/spec/cron_schedule.h"
 #include "execute/serve/field_template.h"
 #include "ground/base/document.h"
 
@@ -38,8 +40,12 @@ struct BatchJob {
   bool int8 = false;  // weights: int8
   std::string pooling = {}, chat_template = {};
   bool normalize = true;
-  Node fields = Node::map();  // of each request, where a row does not say otherwise
-  Node results = {};          // of the document, all that the results depend on
+  std::optional<CronSchedule> schedule = {};
+  std::optional<std::int64_t> shards = {};  // that processes of the job take in turn; 0: auto
+  std::string array = {};                   // a file beside the output (vector_array.h); empty: none
+  Node cluster = {};                        // keys of a workload, for `render`; null: none
+  Node fields = Node::map();                // of each request, where a row does not say otherwise
+  Node results = {};                        // of the document, all that the results depend on
 };
 
 // Errors: invalid and unsupported, at their place: no map, a key that is missing, wrong, or of no request; a field that

@@ -121,9 +121,27 @@ TEST(BatchJob, is_refused_at_the_place_of_what_is_wrong) {
   EXPECT_NE(wrong("[1]").find("a map"), std::string::npos);
 }
 
+TEST(BatchJob, says_when_and_by_how_many_it_is_run) {
+  EXPECT_EQ(job_of(kJob).shards, std::nullopt);
+  EXPECT_EQ(job_of(kJob + std::string("shards: auto\n")).shards, 0);
+  const BatchJob job = job_of(kJob + std::string("shards: 12\nschedule: { cron: '@daily', time_zone: Asia/Tokyo }\n"));
+  EXPECT_EQ(job.shards, 12);
+  EXPECT_EQ(job.schedule->zone.name(), "Asia/Tokyo");
+  const auto wrongs = [](const std::string& more) { return wrong(kJob + more); };
+  EXPECT_TRUE(wrongs("shards: 0\n").starts_with("job.yaml:8:9: error: shards")) << wrongs("shards: 0\n");
+  EXPECT_TRUE(wrongs("shards: many\n").starts_with("job.yaml:8:9: error: shards")) << wrongs("shards: many\n");
+  EXPECT_NE(wrongs("shedule: '@daily'\n").find("did you mean 'schedule'?"), std::string::npos);
+  EXPECT_TRUE(wrongs("array: v.npy\n").starts_with("job.yaml:8:8: error: array: 'v.npy': only embeddings are vectors"));
+  const std::string vectors = "{model: m, input: a.txt, output: b, kind: embeddings, array: ";
+  EXPECT_EQ(job_of(vectors + "v.npy}").array, "v.npy");
+  for (const char* name : {"v", "a/v.npy", "../v.npy", ".npy"})
+    EXPECT_NE(wrong(vectors + name + "}").find("hint: array: vectors.npy"), std::string::npos) << name;
+}
+
 TEST(BatchJob, results_depend_on_neither_place_nor_slots) {
   const auto results = [](const std::string& more) { return to_json(job_of(kJob + more).results); };
   EXPECT_EQ(results(""), results("slots: 9\nsystole: 1\n"));
+  EXPECT_EQ(results(""), results("shards: 3\nschedule: '@daily'\ncluster: { name: x }\n"));
   EXPECT_NE(results(""), results("seed: 1\n"));
   EXPECT_NE(results(""), results("weights: int8\n"));
 }

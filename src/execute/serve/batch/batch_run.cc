@@ -9,11 +9,12 @@ BatchRun::BatchRun(const BatchJob& job, const BatchInput& input, BatchWork& work
                    const BatchShard& shard)
     : job_(job), input_(input), work_(work), journal_(journal), shard_(shard) {}
 
-Result<bool> BatchRun::prepare(const Told& told) {
+Result<bool> BatchRun::prepare(const Told& told, bool ids_are_known) {
   std::unordered_map<std::string, std::size_t> named;
   std::vector<BatchRecord> refused;
   for (std::size_t row = 0; row < input_.rows(); ++row) {
     if (told && row % 64 == 0 && !told(static_cast<std::int64_t>(row))) return false;
+    if (ids_are_known && !is_left(row)) continue;
     BatchRow about{row, input_.where(row).line};
     Result<RowSize> measured = [&]() -> Result<RowSize> {
       const Node fields = TRY(input_.fields(row));

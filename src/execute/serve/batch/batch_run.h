@@ -35,8 +35,9 @@ class BatchRun {
            const BatchShard& shard = {});
 
   // Reads and measures all rows; refused ones go into the journal. False: `told` said so.
+  // `ids_are_known`: another run has read all rows of the input, and this one reads only its own.
   // Errors: invalid: two rows with one custom_id, naming both lines; those of the journal.
-  Result<bool> prepare(const Told& told = {});
+  Result<bool> prepare(const Told& told = {}, bool ids_are_known = false);
   BatchPrice price() const;
 
   // Computes what is left; once. False: `told` said so. What has ended is in the journal then, durable, and another

@@ -8,7 +8,6 @@
 namespace systole {
 namespace {
 
-constexpr std::size_t kMostShards = 10'000;
 constexpr std::string_view kOf = "-of-";
 
 // "answers" and ".jsonl".

@@ -12,6 +12,8 @@
 
 namespace systole {
 
+inline constexpr std::size_t kMostShards = 10'000;
+
 struct BatchShard {
   std::size_t index = 0, count = 1;  // usually the whole batch
 

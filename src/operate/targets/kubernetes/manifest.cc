@@ -12,6 +12,7 @@
 #include "operate/render/names.h"
 #include "operate/render/quote.h"
 #include "operate/render/topology.h"
+#include "operate/targets/kubernetes/batch.h"
 #include "operate/targets/kubernetes/pod.h"
 #include "operate/targets/kubernetes/queue.h"
 #include "operate/targets/kubernetes/server.h"
@@ -186,8 +187,10 @@ void tell(const KubernetesJob& k, const PodParts& parts, Rendered& rendered) {
                                serves ? kServerFile : kJobFile));
   command("look", fmt::format("{} get pods -l systole/run={}", kubectl, job.run));
   const std::string made = made_kinds(parts, false), data = made_kinds(parts, true);
-  const std::string kinds =
-      serves ? kServerKinds : fmt::format("{},service,configmap,networkpolicy", traits_of(k.kind).objects);
+  const std::string kinds = serves ? kServerKinds
+                            : k.ask.batch != nullptr
+                                ? fmt::format("{},configmap", batch_kind(k))
+                                : fmt::format("{},service,configmap,networkpolicy", traits_of(k.kind).objects);
   if (serves) command("reach", fmt::format("{} port-forward service/{} {}", kubectl, job.run, kServerPort));
   command("stop",
           fmt::format("{} delete {}{}{} -l systole/run={}", kubectl, kinds, made.empty() ? "" : ",", made, job.run));
@@ -198,7 +201,7 @@ void tell(const KubernetesJob& k, const PodParts& parts, Rendered& rendered) {
     warn(fmt::format("image: {} is what its tag names today; a digest is one image for ever", w.image));
   if (job.longest && !w.kubernetes.queued)
     warn("resources.longest: nothing ends a Job then, as it could not save and go on; it only says what to expect");
-  if (!w.command.empty() && k.by_agent() && !is_held(w, job.folder))
+  if (!w.command.empty() && k.by_agent() && k.ask.batch == nullptr && !is_held(w, job.folder))
     warn(fmt::format("folder: {} is in no claim: the logs of its ranks end with their pods", comment_text(job.folder)));
 }
 
@@ -219,17 +222,17 @@ Result<Rendered> render_kubernetes(const RenderRequest& ask, const ClusterJob& j
   const KubernetesJob k = kubernetes_job(ask, job);
   PodParts first;
   check(k, first);
-  const bool serves = job.replicas.has_value();
-  PodParts parts = serves ? server_parts(k) : pod_parts(k);
+  const bool serves = job.replicas.has_value(), batch = ask.batch != nullptr;
+  PodParts parts = serves ? server_parts(k) : batch ? batch_parts(k) : pod_parts(k);
   parts.wrong.insert(parts.wrong.begin(), std::make_move_iterator(first.wrong.begin()),
                      std::make_move_iterator(first.wrong.end()));
-  if (!serves) check_kind(k, parts);
+  if (!serves && !batch) check_kind(k, parts);
   Rendered rendered;
   if (!ask.workload.kubernetes.name_space.empty()) rendered.where["namespace"] = k.space;
   if (serves)
     rendered.files.push_back({kServerFile, text_of(k, server_objects(k, parts))});
   else
-    rendered.files.push_back({kJobFile, manifest(k, parts)});
+    rendered.files.push_back({kJobFile, batch ? text_of(k, batch_objects(k, parts)) : manifest(k, parts)});
   // Named .yml because submit sends files that end in .yaml; this one is for the cluster's administrator.
   if (ask.workload.kubernetes.queue_nodes) rendered.files.push_back({"queues.yml", queues_file(k, parts)});
   if (!parts.wrong.empty()) return together(std::move(parts.wrong));

@@ -23,7 +23,7 @@ struct KubernetesJob {
   const Workload& workload() const { return ask.workload; }
   bool by_agent() const { return job.launcher == KubernetesSpec::Launcher::systole; }
   // Agents meet and authenticate by a token.
-  bool has_token() const { return by_agent() && !job.alone() && !job.replicas; }
+  bool has_token() const { return by_agent() && !job.alone() && !job.replicas && ask.batch == nullptr; }
 };
 
 // A null node is an empty list or map.

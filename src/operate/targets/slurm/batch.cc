@@ -10,6 +10,7 @@
 #include "operate/render/start_script.h"
 #include "operate/render/template.h"
 #include "operate/targets/picture.h"
+#include "operate/targets/slurm/batch_task.h"
 #include "operate/targets/slurm/server.h"
 
 namespace systole {
@@ -162,6 +163,7 @@ Result<std::string> batch_head(const RenderRequest& ask, const Workload& w, cons
 Result<Rendered> render_slurm(const RenderRequest& ask, const ClusterJob& job) {
   const Workload& w = ask.workload;
   if (job.replicas) return render_slurm_server(ask, job);
+  if (ask.batch != nullptr) return render_slurm_batch(ask, job);
   TRY(refuse_volumes(w, "Slurm mounts no volumes"));
   TRY(refuse_secrets(w, SecretReference::Source::kubernetes, "Slurm has no Secrets of Kubernetes",
                      "file:/PATH, 0600 where all nodes see it; or render for kubernetes"));

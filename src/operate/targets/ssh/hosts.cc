@@ -7,6 +7,7 @@
 #include "operate/render/start_script.h"
 #include "operate/render/template.h"
 #include "operate/targets/picture.h"
+#include "operate/targets/ssh/batch_task.h"
 #include "operate/targets/ssh/host_script.h"
 #include "operate/targets/ssh/server.h"
 
@@ -130,6 +131,7 @@ std::string hosts_list(const std::vector<NamedHost>& hosts) {
 
 Result<Rendered> render_ssh(const RenderRequest& ask, const ClusterJob& job) {
   if (job.replicas) return render_ssh_servers(ask, job);
+  if (ask.batch != nullptr) return render_ssh_batch(ask, job);
   const Workload& w = ask.workload;
   const std::vector<NamedHost> hosts = TRY(hosts_of(w));
   if (job.nodes.most != static_cast<std::int64_t>(hosts.size()))
