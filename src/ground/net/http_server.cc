@@ -162,7 +162,10 @@ void HttpServer::Loop::lose(Connection& c) {
 }
 
 void HttpServer::Loop::tell_access(Connection& c) {
-  c.access.time = Seconds(std::chrono::duration<double>(steady_clock::now() - c.began).count());
+  const steady_clock::time_point now = steady_clock::now();
+  c.access.time = Seconds(std::chrono::duration<double>(now - c.began).count());
+  c.record->end(now);
+  c.access.record = c.record;
   if (options.access) options.access(c.access);
 }
 

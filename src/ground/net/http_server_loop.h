@@ -51,6 +51,7 @@ struct HttpServer::Connection {
   std::shared_ptr<HttpExchange> exchange;
   bool has_head_left = false, is_chunked = false;
   HttpAccess access;
+  std::shared_ptr<HttpRecord> record;  // of the request; null until its head is there
 
   Connection(Loop& of, std::string from) : loop(of), peer(std::move(from)) {}
   evbuffer* input() const { return bufferevent_get_input(link.get()); }

@@ -67,6 +67,7 @@ void HttpServer::Loop::read_head(Connection& c) {
 void HttpServer::Loop::look_at_head(Connection& c) {
   HttpRequestHead& head = c.head;
   leave_rest(c);
+  c.record = std::make_shared<HttpRecord>(c.began);
   const std::string* named = head.header("x-request-id");
   c.access = {.peer = c.peer,
               .id = named != nullptr && is_request_id(*named) ? *named : make_id(),
@@ -113,6 +114,8 @@ void HttpServer::Loop::handle(Connection& c) {
   c.exchange->most = size_of(options.limits.stream_buffer);
   c.exchange->is_head_request = c.head.method == "HEAD";
   c.exchange->connection = &c;
+  c.exchange->record = c.record;
+  c.record->enter(HttpRecord::kHandle);
   try {
     c.route->handler(std::move(c.request), HttpResponder(c.exchange));
   } catch (const std::exception& thrown) { c.access.failure = thrown.what(); }
@@ -181,6 +184,8 @@ void HttpServer::Loop::refuse(Connection& c, const HttpFault& fault, const HttpH
   event_del(c.timer.get());
   c.phase = Phase::answering;
   c.closes = c.closes || closes || draining;
+  if (c.record == nullptr) c.record = std::make_shared<HttpRecord>(c.began);
+  c.record->enter(HttpRecord::kSend);
   c.access.peer = c.peer;
   if (c.access.id.empty()) c.access.id = make_id();
   HttpResponse response = options.error(fault);
@@ -205,6 +210,7 @@ void HttpServer::Loop::flushed(Connection& c) {
   body_bytes -= std::exchange(c.length, 0);
   if (c.exchange != nullptr) std::exchange(c.exchange, nullptr)->connection = nullptr;
   c.access = {};
+  c.record = nullptr;
   c.head = {};
   c.has_begun = c.has_head_left = c.is_chunked = false;
   if (c.closes) return linger(c);

@@ -87,6 +87,14 @@ ExitCode verify(const std::string& folder, Context& context) {
   return report->wrong.empty() ? ExitCode::done : ExitCode::no;
 }
 
+// Fails with why an evaluation ended before its end, after what there is of it.
+[[noreturn]] void end_early(const EvalCommand& options, const Evaluation& made, Context& context) {
+  if (!made.suite.tasks.empty()) context.out.data(results_table(made.suite, made.models, context.out.width()));
+  context.out.notice(options.samples.empty() ? "answers so far are not kept: --samples FILE keeps them"
+                                             : "answers so far are in the file of --samples");
+  fail(*made.ended);
+}
+
 ExitCode eval(const EvalCommand& options, Context& context) {
   if (!options.verify.empty()) return verify(options.verify, context);
   if (options.suites.empty() || options.models.empty()) {
@@ -98,6 +106,7 @@ ExitCode eval(const EvalCommand& options, Context& context) {
   const Evaluation made = evaluate_here(options, progress, messages, context.clock).value();
   if (made.interrupted) return ExitCode::interrupted;
   context.out.end_progress();
+  if (made.ended) end_early(options, made, context);
   Node results = made.results;
   context.out.data(results_table(made.suite, made.models, context.out.width()));
   std::optional<Error> unarchived;

@@ -131,6 +131,11 @@ void add_serve(Subcommand app, Context& context) {
                      "a file that only you can read, one token a line; requests must show one");
   command.add_option("--certificate", options->certificate, "PEM file, with its chain: serves over TLS");
   command.add_option("--key", options->key, "PEM file of the certificate's key");
+  command.add_option("--access-log", options->access.path,
+                     "a file, or - for stdout: a line of JSON for each request, with the time of each of its parts; "
+                     "`systole explain FILE` sums it up. Rename the file to rotate it");
+  command.add_flag("--log-prompts", options->access.prompts, "prompts too stand in the access log")
+      .needs("--access-log");
   command.add_option("--grace", options->grace_s, "seconds that requests have to end after Ctrl-C or TERM")
       .check(at_least(0))
       .capture_default_str();

@@ -61,6 +61,7 @@ ExitCode serve_balanced(const ServeCommandOptions& options, Context& context) {
                                         : "canary",
                options.backend)
              .hinted("leave it out, or compute with --backend cpu"));
+  options.access.check_shared().value();
   check_without_ranks(options.ranks, options.replicas > 1, "--replicas").value();
   check_without_ranks(options.ranks, !options.canary.empty(), "--canary").value();
   check_without_ranks(options.ranks, !options.shadow.empty(), "--shadow").value();

@@ -54,9 +54,11 @@ void warn_of(const TaskScores& scores, const EvalTask& task, const std::string& 
 }
 
 // All tasks by one model. Nothing: a signal came. `samples`, `archived`: where lines of its items go, or null.
+// A model whose last task ended before its last item has fewer tasks; `ended` says why.
 Result<std::optional<EvaluatedModel>> evaluated(const EvalSuite& suite, const std::string& asked,
                                                 const EvalOptions& options, const ProgramSandbox& sandbox,
                                                 WholeFile* samples, std::string* archived, const SignalWatch& watch,
+                                                std::optional<Error>& ended,
                                                 const std::function<void(const std::string&)>& progress,
                                                 const RunMessages& messages, Clock& clock) {
   const ServedModel served = TRY(find_model(asked, messages));
@@ -91,6 +93,10 @@ Result<std::optional<EvaluatedModel>> evaluated(const EvalSuite& suite, const st
     if (samples != nullptr) samples->append(lines);
     if (archived != nullptr) *archived += lines;
     last.samples.clear();
+    if (!last.ended) continue;
+    ended = std::move(last.ended);
+    made.tasks.pop_back();
+    break;
   }
   return std::optional(std::move(made));
 }
@@ -98,6 +104,20 @@ Result<std::optional<EvaluatedModel>> evaluated(const EvalSuite& suite, const st
 Error told_as(const char* what, Error why) {
   why.message = fmt::format("{}: {}", what, why.message);
   return why;
+}
+
+// Of an evaluation that ended early: each answer, and the tasks that all models have whole.
+void keep_whole(Evaluation& made, WholeFile* samples, WholeFile* out) {
+  if (made.models.size() > 1)
+    made.models.pop_back();
+  else
+    made.suite.tasks.resize(made.models[0].tasks.size());
+  if (samples != nullptr) samples->finish();
+  if (made.suite.tasks.empty()) return;
+  made.results = results_node(made.suite, made.models, {}).set("incomplete", made.ended->message);
+  if (out == nullptr) return;
+  out->append(to_json(made.results, 2) + "\n");
+  out->finish();
 }
 
 // What would end the command after hours, and leave nothing of them.
@@ -147,10 +167,15 @@ Result<Evaluation> evaluate_here(const EvalOptions& options, const std::function
   for (const std::string& asked : options.models) {
     std::optional<EvaluatedModel> model =
         TRY(evaluated(made.suite, asked, options, sandbox, samples.get(),
-                      options.archive.empty() ? nullptr : &made.samples, watch, progress, messages, clock));
+                      options.archive.empty() ? nullptr : &made.samples, watch, made.ended, progress, messages, clock));
     made.interrupted = !model;
     if (made.interrupted) return made;
     made.models.push_back(std::move(*model));
+    if (made.ended) break;
+  }
+  if (made.ended) {
+    keep_whole(made, samples.get(), out.get());
+    return made;
   }
   made.missed = unmet(required, made.models);
   made.results = results_node(made.suite, made.models, made.missed);

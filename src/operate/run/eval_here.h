@@ -29,6 +29,9 @@ struct Evaluation {
   Node results;
   std::string samples;       // of an archive: a line of JSON an item
   bool interrupted = false;  // by a signal: the rest is not there, nor the files
+  // Why the last task ended before its last item: the suite and the models are what all of them have whole, which may be
+  // nothing, and the files have that.
+  std::optional<Error> ended;
 };
 
 // What would end the command after hours is checked first. `progress`: a line, now and then. Errors: those of the suites,

@@ -243,6 +243,7 @@ Result<ServingCounts> serve_here(
   ServedApi api = served_api(served, *engine, name, TRY(chat_for(options, served, messages)), pooling);
   api.adapters = adapters.names;
   if (options.balanced) api.key_header = Balancer::kKeyHeader;
+  const std::unique_ptr<AccessRecords> records = TRY(AccessRecords::open(options.access, clock, api, http));
   const Program& program = engine->program();
   std::string note = options.weights.of(served).note(program);
   if (!api.adapters.empty()) note += fmt::format("; adapters: {}", fmt::join(api.adapters, ", "));

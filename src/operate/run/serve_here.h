@@ -9,6 +9,7 @@
 
 #include "ground/base/start_phases.h"
 #include "ground/net/http_server.h"
+#include "operate/run/access_records.h"
 #include "operate/run/checkpoint_follower.h"
 #include "operate/run/run_messages.h"
 #include "operate/run/serving_ranks.h"
@@ -26,6 +27,7 @@ struct ServeOptions {
   std::int64_t slots = 4, context = 0, cache_tokens = 0, waiting = 64, prefill_tokens = 0, threads = 0;
   double grace_s = 30, follow_every_s = 5;
   WeightsOption weights;
+  AccessLogOption access;
   ServingRanksArguments ranks;
   bool balanced = false;  // it is a replica
 
