@@ -49,8 +49,7 @@ std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs, DType param
                packed_name(parameter)));
   if (parameter == kInt4 && std::ranges::none_of(weights, [](const Int8Weight& w) { return w.bits == 4; })) {
     fail(error(ErrorKind::unsupported,
-               "weights in int4 of a model none of whose matrices has {}n outputs and {}n inputs, as groups in panels "
-               "take",
+               "weights in int4 of a model whose layers have no matrix of {}n outputs and {}n inputs, as panels take",
                kInt4Panel, kInt4Group)
              .hinted("--weights int8, or serve.parameter: i8, takes matrices of any size"));
   }

@@ -77,7 +77,7 @@ class Finder {
       if (!uses.fits()) continue;
       Int8Weight weight{uses.from, *uses.stacked, *uses.order, uses.outputs};
       const bool whole = weight.rows() % kInt4Panel == 0 && weight.columns() % kInt4Group == 0;
-      weight.bits = whole && !uses.looked_up ? bits : 8;
+      weight.bits = whole && weight.stacked ? bits : 8;
       all.push_back(std::move(weight));
     }
     return all;

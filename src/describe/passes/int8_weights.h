@@ -1,8 +1,8 @@
 #pragma once
 // Weights in int8, for serving: products of activations and a parameter become contract_int8
-// (describe/ops/contract_int8.cc) with the parameter as int8 and one scale per output. Or in int4: then contract_int4
-// (describe/ops/contract_int4.cc) with groups of 32 numbers, but for tables that are looked up, and for matrices whose
-// outputs are no multiple of 16 or whose summed dims are none of 32: these are in int8.
+// (describe/ops/contract_int8.cc) with the parameter as int8 and one scale per output. Or in int4: then those of layers
+// become contract_int4 (describe/ops/contract_int4.cc) with groups of 32 numbers. The head is more sensitive and stays in
+// int8, and so does a matrix whose outputs are no multiple of 16 or whose summed dims are none of 32.
 
 #include <span>
 #include <string>

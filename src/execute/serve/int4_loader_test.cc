@@ -122,7 +122,7 @@ TEST(Int4Loader, EachWeightIsItsParameterWithinTwoSteps) {
     EXPECT_LT(std::sqrt(error / power), 0.1) << weight.from.name;
   }
   EXPECT_EQ(four.size(), 6U);
-  EXPECT_EQ(eight, std::vector<std::string>{"embed.tokens"}) << "a table that is looked up";
+  EXPECT_EQ(eight, std::vector<std::string>{"embed.tokens"}) << "the head";
 }
 
 TEST(Int4Loader, GroupsThatAreStoredAreKept) {

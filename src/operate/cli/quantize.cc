@@ -68,7 +68,7 @@ void add_quantize(Subcommand app, Context& context) {
       .add_option("--weights", options->weights,
                   "int8: a scale for each output of a matrix; int4: a scale and a minimum for each 32 numbers of one, "
                   "which of a "
-                  "GGUF file's Q4_0 and Q4_1 are kept; its table of tokens in int8")
+                  "GGUF file's Q4_0 and Q4_1 are kept; its head in int8")
       .check(one_of({"int8", "int4"}))
       .capture_default_str();
   command.add_option(

@@ -36,8 +36,8 @@ struct Product {
     }
     if (rows > 1) std::fill_n(x.begin() + k, k, 0.0F);
     if (rows > 2) std::fill_n(x.begin() + 2 * k, k, -3e38F);
-    if (rows > 3) x[static_cast<std::size_t>(4 * k - 1)] = std::numeric_limits<float>::infinity();
-    if (rows > 4) x[static_cast<std::size_t>(4 * k)] = std::numeric_limits<float>::quiet_NaN();
+    if (rows > 3 && k > 0) x[static_cast<std::size_t>(4 * k - 1)] = std::numeric_limits<float>::infinity();
+    if (rows > 4 && k > 0) x[static_cast<std::size_t>(4 * k)] = std::numeric_limits<float>::quiet_NaN();
     std::fill_n(x.begin(), std::min<std::int64_t>(32, rows * k), 1.5F);
   }
 
