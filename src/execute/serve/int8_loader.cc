@@ -138,15 +138,15 @@ Status load_int8(Engine& engine, const Model& model, DType stored, const LoadSom
     if (weight != nullptr) scales.emplace(executor, weight->scale_name());
     for (std::int64_t i = 0; i < count; ++i) {
       const Parameter one = layers ? of_layer(parameter, *layers, i) : parameter;
+      const std::string of = layers ? layers->of(i) : one.name;
       if (weight != nullptr && weight->bits == 4 && int4) {
-        if (const auto blocks = TRY(int4(one.name, *weight)); blocks) {
-          TRY(put_blocks(*weight, one.name, *blocks, numbers.part<std::uint8_t>(i, count),
+        if (const auto blocks = TRY(int4(of, *weight)); blocks) {
+          TRY(put_blocks(*weight, of, *blocks, numbers.part<std::uint8_t>(i, count),
                          scales->part<std::uint16_t>(i, count)));
           continue;
         }
       }
       const Tensor tensor = TRY(Tensor::load(one, load, host));
-      const std::string of = layers ? layers->of(i) : one.name;
       if (weight != nullptr && weight->bits == 4) {
         TRY(quantize(*weight, of, tensor.numbers(), numbers.part<std::uint8_t>(i, count),
                      scales->part<std::uint16_t>(i, count)));

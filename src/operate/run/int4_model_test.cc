@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "execute/weights/testing/gguf_of_four_bits.h"
-#include "ground/base/testing/places.h"
+#include "ground/base/testing/files.h"
 #include "operate/run/quantize_model.h"
 
 namespace systole {
