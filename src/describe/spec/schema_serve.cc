@@ -4,7 +4,6 @@
 
 #include "describe/spec/codec_parts.h"
 #include "describe/spec/schema.h"
-#include "ground/tensor/int4.h"
 
 namespace systole {
 namespace {

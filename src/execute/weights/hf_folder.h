@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "describe/passes/int8_weights.h"
+#include "describe/partition/serving.h"
 #include "describe/spec/workload.h"
 #include "execute/data/tokenizer.h"
 #include "execute/runtime/executor.h"

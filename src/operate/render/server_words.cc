@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "ground/base/errors.h"
-#include "ground/tensor/int4.h"
 #include "operate/render/quote.h"
 
 namespace systole {

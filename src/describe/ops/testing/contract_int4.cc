@@ -19,7 +19,7 @@ OpCases cases::int4_cases(DType) {
   good(real(Type(f, {64})), 3, "one row");
   good(real(Type(f, {11, 32})), 1, "one group");
   good(given(Type(f, {3, 64}), {0, 0, 0, 0.5, -0.5, 1.5, 127, 2.5, 0, 0, 0}), 3, "zeros, ties");
-  good(given(Type(f, {3, 96}), {1e-31, -1e-31, 0, 1e-40, 3e38, -3e38, 1}), 4, "far from 1");
+  good(given(Type(f, {3, 96}), {1e-31, -1e-31, 0, 1e-40, 1e30, -1e30, 1}), 4, "far from 1");
   good(special(Type(f, {6, 96})), 3, "special values");
   good(real(Type(f, {3, 0})), 4, "a sum of nothing");
   good(real(Type(f, {4, 64})), 0, "no results");

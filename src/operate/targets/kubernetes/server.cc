@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ground/tensor/int4.h"
 #include "operate/render/names.h"
 #include "operate/render/quote.h"
 #include "operate/render/template.h"
@@ -168,7 +167,7 @@ void check_model(const KubernetesJob& k, PodParts& parts) {
           "without size, nfs or a bucket that has it",
           comment_text(from)));
   }
-  if (!is_packed_type(w.serve.parameter) && w.serve.parameter != DType::f32)
+  if (w.serve.parameter == DType::bf16 || w.serve.parameter == DType::f16)
     parts.warnings.push_back(
         "serve.parameter: a server keeps a model's weights as the model has them, or with i8 in int8, with i4 in int4");
 }
