@@ -1,8 +1,11 @@
 #include "describe/partition/serving.h"
 
+#include <algorithm>
+
 #include "describe/ir/served_adapters.h"
 #include "describe/partition/serving_layouts.h"
 #include "describe/partition/spmd.h"
+#include "ground/tensor/int4.h"
 
 namespace systole {
 namespace {
@@ -76,23 +79,31 @@ void add_function(ProgramBuilder& builder, const std::string& name, const Graph&
 
 }  // namespace
 
-std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs) {
+std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs, DType parameter) {
   std::vector<const Graph*> all;
   for (const auto& [function, graph] : graphs) all.push_back(&graph);
-  std::vector<Int8Weight> weights = int8_weights(all);
-  if (weights.empty()) fail(error(ErrorKind::unsupported, "weights in int8 of a model without products of parameters"));
+  std::vector<Int8Weight> weights = int8_weights(all, parameter == kInt4 ? 4 : 8);
+  if (weights.empty())
+    fail(error(ErrorKind::unsupported, "weights in {} of a model without products of parameters",
+               packed_name(parameter)));
+  if (parameter == kInt4 && std::ranges::none_of(weights, [](const Int8Weight& w) { return w.bits == 4; })) {
+    fail(error(ErrorKind::unsupported,
+               "weights in int4 of a model whose layers have no matrix of {}n outputs and {}n inputs, as panels take",
+               kInt4Panel, kInt4Group)
+             .hinted("--weights int8, or serve.parameter: i8, takes matrices of any size"));
+  }
   return weights;
 }
 
 Program serving_program(const std::string& name, const ServingGraphs& graphs, const Mesh& mesh, DType parameter,
                         DType compute, const Target& target, const WorkspaceOf& workspace_of) {
-  const bool int8 = parameter == DType::i8;
-  const Precision precision{int8 ? DType::f32 : parameter, compute, DType::f32, DType::f32};
-  if (int8 && !mesh.trivial()) {
-    fail(error(ErrorKind::unsupported, "weights in int8 are not cut over devices yet")
-             .hinted("leave out --weights int8 or --ranks"));
+  const bool packed = is_packed_type(parameter);
+  const Precision precision{packed ? DType::f32 : parameter, compute, DType::f32, DType::f32};
+  if (packed && !mesh.trivial()) {
+    fail(error(ErrorKind::unsupported, "weights in {} are not cut over devices yet", packed_name(parameter))
+             .hinted(fmt::format("leave out --weights {} or --ranks", packed_name(parameter))));
   }
-  const std::vector<Int8Weight> weights = int8 ? int8_weights_of(graphs) : std::vector<Int8Weight>();
+  const std::vector<Int8Weight> weights = packed ? int8_weights_of(graphs, parameter) : std::vector<Int8Weight>();
   ProgramBuilder builder(name, mesh, target, workspace_of);
   builder.set_overlap(false);
   for (const auto& [function, graph] : graphs) add_function(builder, function, graph, mesh, precision, weights);

@@ -23,14 +23,14 @@ namespace systole {
 // with caches of the same types.
 using ServingGraphs = std::vector<std::pair<std::string, Graph>>;
 
-// The parameters that are in int8 when the parameters' type is i8. Errors: Failure(unsupported), if there are none, or
-// for a model with experts.
-std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs);
+// The parameters that are in int8 or int4 when the parameters' type is i8 or kInt4 (ground/tensor/int4.h). Errors:
+// Failure(unsupported), if there are none (for kInt4: none in int4), or for a model with experts.
+std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs, DType parameter);
 
-// `parameter`: the storage type of parameters; i8: of int8_weights_of, and the others have f32. `compute`: of all
-// computation but of products with weights in int8; products are summed in f32. Caches have their graphs' types.
-// `mesh`: a serving_mesh, over which the model is cut (serving_layouts.h).
-// Errors: Failure(invalid); those of cache_layout and of int8_weights_of; unsupported: int8 on a mesh.
+// `parameter`: the storage type of parameters; i8 and kInt4: of int8_weights_of, and the others have f32. `compute`: of
+// all computation but of products with weights in int8 or int4; products are summed in f32. Caches have their graphs'
+// types. `mesh`: a serving_mesh, over which the model is cut (serving_layouts.h).
+// Errors: Failure(invalid); those of cache_layout and of int8_weights_of; unsupported: int8 or int4 on a mesh.
 Program serving_program(const std::string& name, const ServingGraphs& graphs, const Mesh& mesh, DType parameter,
                         DType compute, const Target& target, const WorkspaceOf& workspace_of);
 

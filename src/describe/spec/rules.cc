@@ -6,6 +6,7 @@
 #include "describe/spec/rules_layout.h"
 #include "describe/spec/schema.h"
 #include "ground/base/counted.h"
+#include "ground/tensor/int4.h"
 
 namespace systole {
 namespace {
@@ -244,15 +245,16 @@ void check_serving(const Workload& w, Rules& broken) {
          fmt::format("a sequence of {} for a model of context {}", counted(*w.serve.context, "token"), m.context()),
          fmt::format("serve.context: {} at most", m.context())});
   if (w.serve.compute == DType::bf16) {
-    const auto refuse = [&](const char* why, const char* hint) {
+    const auto refuse = [&](const std::string& why, const char* hint) {
       broken.push_back({{"serve.compute"}, ErrorKind::invalid, fmt::format("bf16, and {}", why), hint});
     };
     if (m.task() != Task::language)
       refuse("the model does not go on from its prompt: it is served in f32", "serve.compute: f32");
     else if (w.serve.cache != DType::bf16)
       refuse("keys and values are kept in f32", "serve.cache: bf16");
-    if (w.serve.parameter == DType::i8)
-      refuse("products with weights in int8 have rows in int8", "serve.compute: f32, or serve.parameter: bf16");
+    if (is_packed_type(w.serve.parameter))
+      refuse(fmt::format("products with weights in {} have rows in int8", packed_name(w.serve.parameter)),
+             "serve.compute: f32, or serve.parameter: bf16");
   }
   for (const auto& [axis, size] : w.mesh) {
     if (axis == "model" || size == 1) continue;

@@ -35,7 +35,7 @@ Result<chat::ChatPrompt> chat_prompt_of(const ServedModel& served, const std::op
 Result<std::unique_ptr<Engine>> engine_of(const ServedModel& served, const Machine& machine, EngineOptions wanted,
                                           bool computes) {
   if (computes) return open_engine(served, machine, std::move(wanted));
-  if (wanted.parameter != DType::i8) wanted.parameter = served.parameter;
+  wanted.parameter = TRY(parameter_for(served, wanted.parameter));
   wanted.cache = std::min(served.spec.context(), wanted.cache);
   return Engine::create(*served.model, *machine.device, wanted);
 }
@@ -65,7 +65,7 @@ Result<OpenModel> open_model(const ServedModel& served, const Machine& machine, 
   if (is_vectors) pooling = TRY(pooling_of(served, job));
   if (job.kind == BatchKind::chat) chat = TRY(chat_prompt_of(served, chat_template));
   EngineOptions wanted{.slots = is_scored(job.kind) ? 1 : job.slots, .cache = served.context_for(job.context)};
-  wanted.parameter = job.int8 ? DType::i8 : DType::f32;
+  wanted.parameter = job.weights;
   wanted.hidden = is_vectors;
   wanted.score = is_scored(job.kind);
   wanted.generates = is_generated(job.kind);

@@ -4,6 +4,7 @@
 
 #include "ground/base/counted.h"
 #include "ground/draw/text_table.h"
+#include "ground/tensor/int4.h"
 #include "predict/plan/hardware_plan_text.h"
 
 namespace systole {
@@ -79,7 +80,7 @@ class RowText {
              row_.parts > 1 ? fmt::format(", on each of {} devices that hold the model together", row_.parts) : ""));
     line("",
          fmt::format("{} parameters in {}, {} keys and values{} ({} a slot), {} activations, {} outside",
-                     to_string(m.parameters), name_of(plan_.options.parameter), to_string(m.cache),
+                     to_string(m.parameters), name_of_parameter(plan_.options.parameter), to_string(m.cache),
                      plan_.options.cache_type == DType::f32 ? "" : " in bf16",
                      to_string(Bytes(m.cache.count() / plan_.options.slots)), to_string(m.rest), to_string(m.outside)));
   }

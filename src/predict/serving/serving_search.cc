@@ -7,13 +7,17 @@
 
 #include "ground/base/counted.h"
 #include "ground/draw/text_table.h"
+#include "ground/tensor/int4.h"
 #include "predict/plan/hardware_plan_text.h"
 
 namespace systole {
 namespace {
 
-constexpr ServedPrecision kPrecisions[] = {
-    {DType::f32, DType::f32}, {DType::bf16, DType::f32}, {DType::bf16, DType::bf16}, {DType::i8, DType::f32}};
+constexpr ServedPrecision kPrecisions[] = {{DType::f32, DType::f32},
+                                           {DType::bf16, DType::f32},
+                                           {DType::bf16, DType::bf16},
+                                           {DType::i8, DType::f32},
+                                           {kInt4, DType::f32}};
 constexpr std::int64_t kMostSlots = 1024;
 
 Workload workload_with(const Workload& asked, const ServedPrecision& precision, std::int64_t slots) {
@@ -26,7 +30,7 @@ Workload workload_with(const Workload& asked, const ServedPrecision& precision, 
 }
 
 std::string words_of(const ServedPrecision& precision) {
-  std::string words(name_of(precision.parameter));
+  std::string words(name_of_parameter(precision.parameter));
   if (precision.compute != DType::f32) words += fmt::format(", computing in {}", name_of(precision.compute));
   return words;
 }
@@ -112,7 +116,7 @@ std::string ServingCandidate::sets(const ServeSpec& asked) const {
   const auto set = [&](const char* key, const auto& value, const auto& given) {
     if (value != given) words.push_back(fmt::format("--set serve.{}={}", key, value));
   };
-  set("parameter", name_of(parameter), name_of(asked.parameter));
+  set("parameter", name_of_parameter(parameter), name_of_parameter(asked.parameter));
   set("compute", name_of(compute), name_of(asked.compute));
   set("cache", name_of(cache), name_of(asked.cache));
   set("slots", slots, asked.slots);
@@ -153,7 +157,8 @@ std::string serving_search_text(const ServingSearch& search, int width) {
   return table({"", "offer", "parameters", "slots>", "a device carries>", "tokens/s>", "$/1M tokens>", "why nothing"},
                rows, width) +
          "\n* the best of the offer, ** of all: the fewest dollars for a token, then the most tokens\n"
-         "what a precision costs in quality is not in this table: systole quantize measures it of int8, on text\n";
+         "what a precision costs in quality is not in this table: systole quantize measures it of int8 and int4, on "
+         "text\n";
 }
 
 Node serving_search_node(const ServingSearch& search) {
@@ -162,7 +167,7 @@ Node serving_search_node(const ServingSearch& search) {
     const ServingRow& row = one.row;
     const bool carries = row.carries();
     all.push(Node::map({{"offer", row.name},
-                        {"parameter", name_of(one.parameter)},
+                        {"parameter", name_of_parameter(one.parameter)},
                         {"compute", name_of(one.compute)},
                         {"cache", name_of(one.cache)},
                         {"slots", one.slots},

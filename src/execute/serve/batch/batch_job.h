@@ -21,6 +21,7 @@
 #include "describe/spec/cron_schedule.h"
 #include "execute/serve/field_template.h"
 #include "ground/base/document.h"
+#include "ground/tensor/int4.h"
 
 namespace systole {
 
@@ -37,7 +38,7 @@ struct BatchJob {
   std::optional<FieldTemplate> prompt = {};
   std::string name = {};  // that requests may call the model by; empty: the name of the model's folder
   std::int64_t slots = 4, context = 0;
-  bool int8 = false;  // weights: int8
+  DType weights = DType::f32;  // f32: stored; i8, kInt4 (ground/tensor/int4.h)
   std::string pooling = {}, chat_template = {};
   bool normalize = true;
   std::optional<CronSchedule> schedule = {};

@@ -159,9 +159,9 @@ void check_model(const KubernetesJob& k, PodParts& parts) {
   const Workload& w = k.workload();
   check_from(k, "serve.from", w.serve.from, parts);
   if (!w.serve.canary.from.empty()) check_from(k, "serve.canary.from", w.serve.canary.from, parts);
-  if (w.serve.parameter != DType::i8 && w.serve.parameter != DType::f32)
+  if (w.serve.parameter == DType::bf16 || w.serve.parameter == DType::f16)
     parts.warnings.push_back(
-        "serve.parameter: a server keeps a model's weights as the model has them, or with i8 in int8");
+        "serve.parameter: a server keeps a model's weights as the model has them, or with i8 in int8, with i4 in int4");
   if (w.serve.compute != DType::f32) parts.warnings.push_back("serve.compute: a server computes in f32");
 }
 
