@@ -1,11 +1,33 @@
 // `systole catalog`: accelerators, machines, slices, zones and prices, each with source and date.
 
-#include <algorithm>
+#include "operate/catalog_view/catalog_view.h"
 
-#include "ground/base/counted.h"
-#include "operate/cli/catalog_view.h"
+#include "operate/cli/command.h"
 
 namespace systole::cli {
+namespace {
+
+struct CatalogOptions {
+  std::string name, kind;
+  CatalogFilters filters;
+  std::int64_t max_chips = 0;
+  std::optional<double> max_price;  // per hour
+  bool all = false;
+  CompareOptions compare;
+};
+
+using Show = Result<Shown> (*)(CatalogView& view, const CatalogOptions& options, int width);
+
+Subcommand add(Subcommand catalog, Context& context, const char* name, const char* help,
+               const std::shared_ptr<CatalogOptions>& options, Show show) {
+  return add_command(catalog, name, help, context, [options, &context, show] {
+    CatalogView view = open_catalog_view(context.clock).value();
+    const Shown shown = show(view, *options, context.out.width()).value();
+    context.out.prose(shown.text);
+    context.out.json(shown.document);
+    return ExitCode::done;
+  });
+}
 
 void add_accelerator_filter(Subcommand command, CatalogFilters& filters) {
   command.add_option("--accelerator", filters.accelerator, "of this one alone: h100, nvidia-l4, v5litepod");
@@ -18,61 +40,89 @@ void add_place_filters(Subcommand command, CatalogFilters& filters) {
   command.add_option("--zone", filters.zone, "in this zone alone: us-central1-a");
 }
 
-Result<std::string> asked_accelerator(const CatalogView& view, const std::string& asked) {
-  if (asked.empty()) return std::string();
-  return TRY(view.catalog.find_accelerator(asked))->name;
+void add_accelerators(Subcommand catalog, Context& context) {
+  const auto options = std::make_shared<CatalogOptions>();
+  const Subcommand command = add(catalog, context, "accelerators", "chips: dense peak of each type, memory, links",
+                                 options, [](CatalogView& view, const CatalogOptions& o, int width) {
+                                   return show_accelerators(view, o.name, o.kind, width);
+                                 });
+  command.add_option("name", options->name, "all that is known of one: h100, nvidia-l4, v5litepod");
+  command.add_option("--kind", options->kind, "these alone").check(one_of({"gpu", "tpu"}));
 }
 
-std::string SourceNotes::note(const std::string& source, const std::string& date, std::int64_t old_after) {
-  if (source.empty()) return "-";
-  const bool old = is_old(date, today_, old_after);
-  any_old_ = any_old_ || old;
-  const std::string when = date.empty() ? "no date" : date;
-  const std::string line = dates_below_ ? fmt::format("{}: {}", when, source) : source;
-  auto found = std::ranges::find(sources_, line);
-  if (found == sources_.end()) found = sources_.insert(sources_.end(), line);
-  const std::string number = fmt::format("[{}]", found - sources_.begin() + 1);
-  const char* const star = old ? "*" : "";
-  return dates_below_ ? number + star : fmt::format("{}{} {}", when, star, number);
+void add_machines(Subcommand catalog, Context& context) {
+  const auto options = std::make_shared<CatalogOptions>();
+  const Subcommand command = add(catalog, context, "machines", "machine types, and which accelerators go with which",
+                                 options, [](CatalogView& view, const CatalogOptions& o, int width) {
+                                   return show_machines(view, o.name, o.filters, width);
+                                 });
+  command.add_option("name", options->name, "all that is known of one: a3-highgpu-8g");
+  add_accelerator_filter(command, options->filters);
+  add_machine_filter(command, options->filters);
 }
 
-std::string SourceNotes::text(int width) const {
-  std::string text;
-  for (std::size_t i = 0; i < sources_.size(); ++i)
-    text += wrapped(fmt::format("[{}] {}", i + 1, sources_[i]), note_columns(width), "    ");
-  if (any_old_)
-    text += fmt::format("* old on {}: a price of more than {}, any other figure of more than {}, or no date\n", today_,
-                        counted(kPriceIsOldAfter, "day"), kFactIsOldAfter);
-  return text.empty() ? text : "\n" + text;
+void add_slices(Subcommand catalog, Context& context) {
+  const auto options = std::make_shared<CatalogOptions>();
+  const Subcommand command = add(catalog, context, "slices", "TPU slices: shapes, names, hosts, rings", options,
+                                 [](CatalogView& view, const CatalogOptions& o, int width) {
+                                   return show_slices(view, o.name, o.filters.accelerator, o.max_chips, width);
+                                 });
+  command.add_option("name", options->name, "one of them, by either name: v5p-128, v5p:4x4x4");
+  add_accelerator_filter(command, options->filters);
+  command.add_option("--max-chips", options->max_chips, "of so many chips at most").check(at_least(1));
 }
 
-void set_dated(Node& node, const std::string& source, const std::string& date, const std::string& today,
-               std::int64_t old_after) {
-  const std::optional<std::int64_t> days = days_since(date, today);
-  node.set("source", source).set("date", date);
-  node.set("days_old", days ? Node(*days) : Node()).set("old", is_old(date, today, old_after));
+void add_zones(Subcommand catalog, Context& context) {
+  const auto options = std::make_shared<CatalogOptions>();
+  const Subcommand command =
+      add(catalog, context, "zones", "which accelerator is in which zone", options,
+          [](CatalogView& view, const CatalogOptions& o, int width) { return show_zones(view, o.filters, width); });
+  add_accelerator_filter(command, options->filters);
+  add_machine_filter(command, options->filters);
+  add_place_filters(command, options->filters);
 }
 
-std::string range_text(const std::optional<NumberRange>& range) {
-  if (!range) return "-";
-  return range->least == range->most ? fmt::format("{:g}", range->most)
-                                     : fmt::format("{:g}-{:g}", range->least, range->most);
+void add_prices(Subcommand catalog, Context& context) {
+  const auto options = std::make_shared<CatalogOptions>();
+  const Subcommand command = add(catalog, context, "prices", "dollars by the hour, on each of the terms", options,
+                                 [](CatalogView& view, const CatalogOptions& o, int width) {
+                                   return show_prices(view, o.filters, o.max_price, o.all, width);
+                                 });
+  add_accelerator_filter(command, options->filters);
+  add_machine_filter(command, options->filters);
+  add_place_filters(command, options->filters);
+  command.add_option("--max-price", options->max_price, "known, and of so many dollars an hour at most")
+      .check(not_negative());
+  command.add_flag("--all", options->all, "of regions too where no zone has the hardware");
 }
 
-std::string gbit_text(const std::optional<BytesPerSecond>& rate) {
-  return rate ? fmt::format("{:g}", rate->count() * 8 / 1e9) : "-";
+void add_compare(Subcommand catalog, Context& context) {
+  const auto options = std::make_shared<CatalogOptions>();
+  const Subcommand command =
+      add(catalog, context, "compare", "accelerators side by side: one type for all, and what a dollar buys", options,
+          [](CatalogView& view, const CatalogOptions& o, int width) {
+            return compare_accelerators(view, o.compare, width);
+          });
+  CompareOptions& compare = options->compare;
+  command.add_option("names", compare.names, "two or more: v5p h100").required().expected(2, 4);
+  command.add_option("--dtype", compare.dtype, "bf16, f16, tf32, fp8, int8, fp4, int4, f32 or f64")
+      .capture_default_str();
+  command.add_option("--region", compare.region, "prices of this region alone: us-central1");
+  command.add_option("--provisioning", compare.terms, "on which terms")
+      .check(one_of({"on_demand", "spot", "flex_start", "calendar", "commitment_1y", "commitment_3y"}))
+      .capture_default_str();
 }
 
-Node maybe_number(const std::optional<double>& value) { return value ? Node(*value) : Node(); }
+}  // namespace
 
 void add_catalog(Subcommand app, Context& context) {
   Subcommand catalog = add_group(app, "catalog", "accelerators, machines, zones and prices, with source and date");
-  add_catalog_accelerators(catalog, context);
-  add_catalog_machines(catalog, context);
-  add_catalog_slices(catalog, context);
-  add_catalog_zones(catalog, context);
-  add_catalog_prices(catalog, context);
-  add_catalog_compare(catalog, context);
+  add_accelerators(catalog, context);
+  add_machines(catalog, context);
+  add_slices(catalog, context);
+  add_zones(catalog, context);
+  add_prices(catalog, context);
+  add_compare(catalog, context);
 }
 
 }  // namespace systole::cli

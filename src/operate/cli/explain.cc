@@ -7,8 +7,8 @@
 #include "describe/spec/schema.h"
 #include "ground/base/counted.h"
 #include "ground/base/nearest.h"
-#include "operate/cli/catalog_view.h"
 #include "operate/cli/workload_options.h"
+#include "operate/run/catalog_files.h"
 #include "operate/run/plan_here.h"
 #include "operate/targets/job_targets.h"
 

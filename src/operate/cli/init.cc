@@ -8,10 +8,10 @@
 #include "ground/base/files.h"
 #include "ground/store/store.h"
 #include "operate/cli/begin.h"
-#include "operate/cli/catalog_view.h"
 #include "operate/init/pattern.h"
 #include "operate/render/names.h"
 #include "operate/render/quote.h"
+#include "operate/run/catalog_files.h"
 #include "operate/run/first_model.h"
 
 namespace systole::cli {

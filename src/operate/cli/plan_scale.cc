@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ground/base/text_file.h"
-#include "operate/cli/catalog_view.h"
+#include "operate/run/catalog_files.h"
 #include "predict/plan/plan_charts.h"
 #include "predict/plan/plan_drawings.h"
 

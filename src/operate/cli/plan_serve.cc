@@ -4,9 +4,9 @@
 
 #include "execute/train/memory_plan.h"
 #include "ground/process/machine.h"
-#include "operate/cli/catalog_view.h"
 #include "operate/render/quote.h"
 #include "operate/render/server_words.h"
+#include "operate/run/catalog_files.h"
 #include "operate/run/planned_replicas.h"
 #include "operate/run/served_model.h"
 #include "operate/run/xla_machine.h"

@@ -1,23 +1,30 @@
 #pragma once
-// Shared by the commands of `systole catalog`: the catalog with the user's overlay, filters, and sources.
+// What `systole catalog` shows: accelerators, machines, slices, zones and prices, each with source and date, as text and
+// as a document.
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "ground/base/document.h"
 #include "ground/catalog/offer.h"
 #include "ground/catalog/tables.h"
-#include "operate/cli/command.h"
+#include "ground/draw/folded_text.h"
+#include "ground/draw/text_table.h"
 #include "operate/run/catalog_files.h"
 
-namespace systole::cli {
+namespace systole {
 
 struct CatalogFilters {
   std::string accelerator, machine, region, zone;
 };
-void add_accelerator_filter(Subcommand command, CatalogFilters& filters);
-void add_machine_filter(Subcommand command, CatalogFilters& filters);
-void add_place_filters(Subcommand command, CatalogFilters& filters);
+
+struct Shown {
+  std::string text;  // for people; a table folds at the width that was asked for
+  Node document;     // for --json
+};
 
 // The catalog's name of the requested accelerator; "" if none was requested. Errors: not_found with the nearest names.
 Result<std::string> asked_accelerator(const CatalogView& view, const std::string& asked);
@@ -51,14 +58,23 @@ void set_dated(Node& node, const std::string& source, const std::string& date, c
 
 std::string range_text(const std::optional<NumberRange>& range);   // "4", "1-48", "-"
 std::string gbit_text(const std::optional<BytesPerSecond>& rate);  // "200", "-": Gbit/s
-Node maybe_number(const std::optional<double>& value);             // null if empty
 
-// catalog_<name>.cc
-void add_catalog_accelerators(Subcommand catalog, Context& context);
-void add_catalog_machines(Subcommand catalog, Context& context);
-void add_catalog_slices(Subcommand catalog, Context& context);
-void add_catalog_zones(Subcommand catalog, Context& context);
-void add_catalog_prices(Subcommand catalog, Context& context);
-void add_catalog_compare(Subcommand catalog, Context& context);
+struct CompareOptions {
+  std::vector<std::string> names;
+  std::string dtype = "bf16", region, terms = "on_demand";
+};
 
-}  // namespace systole::cli
+// Errors of all: those of reading the tables; not_found with the nearest names: a name that the catalog does not have.
+// One accelerator (all its facts) or, with an empty name, those of a kind ("gpu", "tpu"; "": both).
+Result<Shown> show_accelerators(CatalogView& view, const std::string& name, const std::string& kind, int width);
+Result<Shown> show_machines(CatalogView& view, const std::string& name, const CatalogFilters& filters, int width);
+// `max_chips` 0: of any number.
+Result<Shown> show_slices(CatalogView& view, const std::string& name, const std::string& accelerator,
+                          std::int64_t max_chips, int width);
+Result<Shown> show_zones(CatalogView& view, const CatalogFilters& filters, int width);
+// `max_price`: by the hour. `all`: of regions too where no zone has the hardware.
+Result<Shown> show_prices(CatalogView& view, const CatalogFilters& filters, const std::optional<double>& max_price,
+                          bool all, int width);
+Result<Shown> compare_accelerators(CatalogView& view, const CompareOptions& options, int width);
+
+}  // namespace systole
