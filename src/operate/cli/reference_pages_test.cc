@@ -8,10 +8,11 @@
 #include <fstream>
 #include <sstream>
 
-namespace systole::cli {
+namespace systole {
 
 void PrintTo(const ReferencePage& page, std::ostream* out) { *out << page.file; }
 
+namespace cli {
 namespace {
 
 class ReferencePages : public testing::TestWithParam<ReferencePage> {};
@@ -40,4 +41,5 @@ INSTANTIATE_TEST_SUITE_P(Docs, ReferencePages, testing::ValuesIn(reference_pages
 });
 
 }  // namespace
-}  // namespace systole::cli
+}  // namespace cli
+}  // namespace systole

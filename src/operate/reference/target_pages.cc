@@ -1,11 +1,11 @@
-#include "operate/cli/target_pages.h"
+#include "operate/reference/reference_page.h"
 
 #include <fmt/format.h>
 
 #include "describe/spec/job_target_table.h"
 #include "describe/spec/workload.h"
 
-namespace systole::cli {
+namespace systole {
 namespace {
 
 // "yes; by sbatch", "– Slurm has no TPUs here".
@@ -91,4 +91,4 @@ std::vector<ReferencePage> target_pages() {
   return pages;
 }
 
-}  // namespace systole::cli
+}  // namespace systole
