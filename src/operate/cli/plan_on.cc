@@ -7,12 +7,7 @@
 #include "ground/base/text_file.h"
 #include "operate/cli/plan_scale.h"
 #include "operate/render/names.h"
-#include "operate/render/quota_need.h"
 #include "operate/render/quote.h"
-#include "operate/run/catalog_files.h"
-#include "operate/run/plan_here.h"
-#include "operate/targets/gke/cluster.h"
-#include "operate/targets/job_targets.h"
 #include "predict/plan/chosen_plan.h"
 #include "predict/plan/hardware_plan_text.h"
 #include "predict/plan/plan_charts.h"
@@ -20,71 +15,9 @@
 namespace systole::cli {
 namespace {
 
-// Everything printed about a plan for offered hardware.
-struct PlanReport : HardwarePlan {
-  WorkloadArguments arguments;
-  std::optional<PlanFacts> here;  // if --on names this machine, and it can train
-  std::vector<QuotaNeed> quotas;  // for the project that creates the choice's nodes in a GKE cluster
-};
-
-// Only for Google's machines. Counts quotas of the workload's provisioning terms, even if its dollars are on-demand
-// prices.
-Result<std::vector<QuotaNeed>> quotas_of(const ClusterOffer& offer, const Workload& workload, CatalogTables& tables) {
-  if (!is_gcp_zone(offer.zone)) return std::vector<QuotaNeed>();
-  const Provisioning terms = workload.resources.provisioning.value_or(offer.price.provisioning);
-  QuotaSpend nodes{.machine = offer.machine, .accelerator = offer.accelerator, .terms = terms};
-  nodes.machines = offer.machines;
-  (offer.slice ? nodes.chips : nodes.gpus) = offer.chips;
-  return quota_needs(TRY(tables.quotas()), TRY(tables.machines()), gke_spends(std::move(nodes)));
-}
-
 PlanMessages messages_of(Printer& out) {
   return {.progress = [&out](const std::string& text) { out.progress(text); },
           .warning = [&out](const Error& error) { out.warning(error); }};
-}
-
-// Plans this machine, if --on names it.
-void look_here(PlanReport& plan, Clock& clock) {
-  if (!plan.this_machine) return;
-  Result<PlanFacts> here = plan_here(plan.workload, plan.parameters, clock);
-  if (here.ok())
-    plan.here = std::move(*here);
-  else if (here.error().kind != ErrorKind::does_not_fit)
-    plan.left_out.emplace_back("this machine", here.error().message);
-}
-
-// The hardware that the workload names, where --on names a target alone.
-Result<std::string> own_hardware(const Workload& workload, const JobTargetRow& target) {
-  const ResourcesSpec& resources = workload.resources;
-  if (resources.accelerators.empty())
-    return error(ErrorKind::invalid, "--on {} names a target, and nothing names its hardware", target.name)
-        .hinted(fmt::format("--on {},h100:8; or resources.accelerators in the workload", target.name));
-  const std::string slices = resources.slices.value_or(1) > 1 ? fmt::format(":{}", *resources.slices) : "";
-  return resources.accelerators.ends_with(slices) ? resources.accelerators : resources.accelerators + slices;
-}
-
-Result<PlanReport> made(const WorkloadArguments& arguments, const LoadedWorkload& loaded, const PlanOnOptions& options,
-                        CatalogView& view, Context& context) {
-  const Workload& workload = loaded.workload;
-  NamedOn named = named_on(options.targets);
-  if (named.hardware.empty()) named.hardware = {TRY(own_hardware(workload, *named.targets.front()))};
-  if (named.targets.empty()) named.targets = job_targets_meant(workload, loaded.source);
-  OfferedPlanRequest request{.workload = workload,
-                             .path = arguments.path,
-                             .targets = std::move(named.hardware),
-                             .run_by = std::move(named.targets)};
-  request.choice = TRY(choice_request(options, workload));
-  request.rules = TRY(offer_rules(options, workload));
-  request.proved = static_cast<std::size_t>(std::max<std::int64_t>(0, options.prove));
-  request.today = view.today;
-  TRY(check_layers(arguments, workload));
-  const PlanMessages messages = messages_of(context.out);
-  PlanReport plan{TRY(plan_offered(std::move(request), view.tables, view.catalog, messages, context.clock)), arguments};
-  if (plan.choice.chosen)
-    plan.quotas = TRY(quotas_of(plan.request.offers[plan.choice.chosen->offer], plan.workload, view.tables));
-  look_here(plan, context.clock);
-  context.out.end_progress();
-  return plan;
 }
 
 // This machine compared with the choice.
@@ -161,23 +94,15 @@ void warn_of_left_out(const Workload& workload, Context& context) {
       "systole catalog prices lists what each of the terms costs");
 }
 
-Status check_layers(const WorkloadArguments& arguments, const Workload& workload) {
-  if (workload.model.layers() > 0) return {};
-  return error(ErrorKind::unsupported,
-               "the model is of family {}: plan --on cuts and prices transformers' layers, and it has none",
-               workload.model.family_name())
-      .at({arguments.path})
-      .hinted(fmt::format("systole plan {} plans it for this machine; --on takes the families gpt, llama, bert and t5",
-                          shell_word(arguments.path)));
-}
-
 ExitCode plan_on(const WorkloadArguments& arguments, const LoadedWorkload& loaded, const PlanOnOptions& options,
                  const std::string& out, Context& context) {
   if (!out.empty()) check_writable(out).value();
   if (!options.charts.empty()) make_chart_folder(options.charts).value();
   if (!options.scale.empty()) return plan_scale(arguments, loaded.workload, options, context);
   CatalogView view = open_catalog_view(context.clock).value();
-  const PlanReport plan = made(arguments, loaded, options, view, context).value();
+  const PlanReport plan =
+      plan_on_offers(arguments, loaded, options, view, messages_of(context.out), context.clock).value();
+  context.out.end_progress();
   if (!plan.workload.mesh.empty())
     context.out.message("the workload's own mesh is one of many here: --on chooses among all");
   if (plan.workload.train.precision.compute == DType::f32)

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "ground/base/text_file.h"
-#include "operate/run/catalog_files.h"
 #include "predict/plan/plan_charts.h"
 #include "predict/plan/plan_drawings.h"
 

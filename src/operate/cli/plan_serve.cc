@@ -6,7 +6,6 @@
 #include "ground/process/machine.h"
 #include "operate/render/quote.h"
 #include "operate/render/server_words.h"
-#include "operate/run/catalog_files.h"
 #include "operate/run/planned_replicas.h"
 #include "operate/run/served_model.h"
 #include "operate/run/xla_machine.h"

@@ -1,0 +1,173 @@
+#include "operate/run/plan_on_request.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "ground/base/nearest.h"
+#include "ground/base/number_from.h"
+#include "ground/base/quantity.h"
+#include "operate/render/names.h"
+#include "operate/render/quote.h"
+#include "operate/targets/gke/cluster.h"
+#include "operate/targets/job_targets.h"
+
+namespace systole {
+namespace {
+
+constexpr const char* kObjectives[] = {"fastest", "cheapest", "per-token", "front"};
+constexpr std::int64_t kLayoutsOfAll = 100;
+
+Result<Dollars> parse_dollars(std::string_view text) {
+  if (text.starts_with('$')) text.remove_prefix(1);
+  if (const auto amount = number_from<double>(text); amount && *amount >= 0 && *amount < 1e15) return Dollars(*amount);
+  if (const Result<std::int64_t> count = parse_count(text); count.ok()) return Dollars(static_cast<double>(*count));
+  return error(ErrorKind::invalid, "--budget: '{}' is no number of dollars", text).hinted("1M, 250k, 99.50");
+}
+
+Result<Seconds> parse_deadline(const std::string& text) {
+  Result<Seconds> time = parse_seconds(text);
+  if (time.ok() && *time > Seconds()) return time;
+  return error(ErrorKind::invalid, "--deadline: '{}' is no length of time", text).hinted("30d, 12h, 1h30min");
+}
+
+Result<StackProfile> stack_named(const std::string& name) {
+  if (name.empty()) return stack_of(builtin_stacks(), "");
+  std::vector<std::string> names;
+  for (const StackProfile& stack : builtin_stacks()) {
+    if (stack.name == name) return stack;
+    names.push_back(stack.name);
+  }
+  return error(ErrorKind::invalid, "--stack: no profile is called '{}'", name).hinted(nearest_hint(name, names));
+}
+
+// Dtypes of matrix products that may be chosen without a change of the workload.
+Result<std::vector<ProductType>> product_types(const std::vector<std::string>& names, const Workload& workload) {
+  const bool wide = workload.train.precision.compute == DType::f32;
+  const std::vector<ProductType> allowed = wide ? std::vector{ProductType::f32, ProductType::tf32}
+                                                : std::vector{ProductType::bf16, ProductType::fp8, ProductType::fp4};
+  if (names.empty()) return std::vector{allowed.front()};
+  std::vector<std::string> words;
+  for (const ProductType type : allowed) words.emplace_back(name_of(type));
+  std::vector<ProductType> types;
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(words, name);
+    if (found == words.end())
+      return error(ErrorKind::invalid, "--precision {}: the workload computes in {}, whose products are done in {}",
+                   name, wide ? "f32" : "16 bits", fmt::join(words, ", "))
+          .hinted(name == "f32" || name == "tf32" ? "--set train.precision=f32"
+                  : wide                          ? "--set train.precision=bf16"
+                                                  : nearest_hint(name, words));
+    const ProductType type = allowed[static_cast<std::size_t>(found - words.begin())];
+    if (std::ranges::find(types, type) == types.end()) types.push_back(type);
+  }
+  return types;
+}
+
+// Only for Google's machines. Counts quotas of the workload's provisioning terms, even if its dollars are on-demand
+// prices.
+Result<std::vector<QuotaNeed>> quotas_of(const ClusterOffer& offer, const Workload& workload, CatalogTables& tables) {
+  if (!is_gcp_zone(offer.zone)) return std::vector<QuotaNeed>();
+  const Provisioning terms = workload.resources.provisioning.value_or(offer.price.provisioning);
+  QuotaSpend nodes{.machine = offer.machine, .accelerator = offer.accelerator, .terms = terms};
+  nodes.machines = offer.machines;
+  (offer.slice ? nodes.chips : nodes.gpus) = offer.chips;
+  return quota_needs(TRY(tables.quotas()), TRY(tables.machines()), gke_spends(std::move(nodes)));
+}
+
+// Plans this machine, if --on names it.
+void look_here(PlanReport& plan, Clock& clock) {
+  if (!plan.this_machine) return;
+  Result<PlanFacts> here = plan_here(plan.workload, plan.parameters, clock);
+  if (here.ok())
+    plan.here = std::move(*here);
+  else if (here.error().kind != ErrorKind::does_not_fit)
+    plan.left_out.emplace_back("this machine", here.error().message);
+}
+
+// The hardware that the workload names, where --on names a target alone.
+Result<std::string> own_hardware(const Workload& workload, const JobTargetRow& target) {
+  const ResourcesSpec& resources = workload.resources;
+  if (resources.accelerators.empty())
+    return error(ErrorKind::invalid, "--on {} names a target, and nothing names its hardware", target.name)
+        .hinted(fmt::format("--on {},h100:8; or resources.accelerators in the workload", target.name));
+  const std::string slices = resources.slices.value_or(1) > 1 ? fmt::format(":{}", *resources.slices) : "";
+  return resources.accelerators.ends_with(slices) ? resources.accelerators : resources.accelerators + slices;
+}
+
+}  // namespace
+
+NamedOn named_on(const std::vector<std::string>& on) {
+  NamedOn named;
+  for (const std::string& several : on)
+    for (std::size_t from = 0; from <= several.size();) {
+      const std::size_t end = std::min(several.find(',', from), several.size());
+      const std::string one = several.substr(from, end - from);
+      if (const JobTargetRow* target = find_job_target_row(one))
+        named.targets.push_back(target);
+      else
+        named.hardware.push_back(one);
+      from = end + 1;
+    }
+  return named;
+}
+
+Result<OfferRules> offer_rules(const PlanOnOptions& options, const Workload& workload) {
+  const StackProfile stack = TRY(stack_named(options.stack));
+  OfferRules rules;
+  rules.regions = options.regions;
+  rules.zones = options.zones;
+  rules.chips_at_most = options.chips_at_most;
+  rules.products = TRY(product_types(options.precision, workload));
+  rules.stack = stack;
+  rules.in_f16 = workload.train.precision.compute == DType::f16;
+  return rules;
+}
+
+Result<ChoiceRequest> choice_request(const PlanOnOptions& options, const Workload& workload) {
+  ChoiceRequest request;
+  if (workload.objective.budget) request.budget = workload.objective.budget;
+  for (int o = 0; o < 4; ++o)
+    if (options.objective == kObjectives[o]) request.wanted = static_cast<OfferRanking>(o);
+  if (!options.deadline.empty()) request.deadline = TRY(parse_deadline(options.deadline));
+  if (!options.budget.empty()) request.budget = TRY(parse_dollars(options.budget));
+  request.best = static_cast<std::size_t>(options.all ? std::max(options.best, kLayoutsOfAll) : options.best);
+  if (options.all || request.wanted == OfferRanking::front) request.alone = static_cast<std::size_t>(-1);
+  request.exhaustive = options.exhaustive;
+  return request;
+}
+
+Status check_layers(const WorkloadArguments& arguments, const Workload& workload) {
+  if (workload.model.layers() > 0) return {};
+  return error(ErrorKind::unsupported,
+               "the model is of family {}: plan --on cuts and prices transformers' layers, and it has none",
+               workload.model.family_name())
+      .at({arguments.path})
+      .hinted(fmt::format("systole plan {} plans it for this machine; --on takes the families gpt, llama, bert and t5",
+                          shell_word(arguments.path)));
+}
+
+Result<PlanReport> plan_on_offers(const WorkloadArguments& arguments, const LoadedWorkload& loaded,
+                                  const PlanOnOptions& options, CatalogView& view, const PlanMessages& messages,
+                                  Clock& clock) {
+  const Workload& workload = loaded.workload;
+  NamedOn named = named_on(options.targets);
+  if (named.hardware.empty()) named.hardware = {TRY(own_hardware(workload, *named.targets.front()))};
+  if (named.targets.empty()) named.targets = job_targets_meant(workload, loaded.source);
+  OfferedPlanRequest request{.workload = workload,
+                             .path = arguments.path,
+                             .targets = std::move(named.hardware),
+                             .run_by = std::move(named.targets)};
+  request.choice = TRY(choice_request(options, workload));
+  request.rules = TRY(offer_rules(options, workload));
+  request.proved = static_cast<std::size_t>(std::max<std::int64_t>(0, options.prove));
+  request.today = view.today;
+  TRY(check_layers(arguments, workload));
+  PlanReport plan{TRY(plan_offered(std::move(request), view.tables, view.catalog, messages, clock)), arguments};
+  if (plan.choice.chosen)
+    plan.quotas = TRY(quotas_of(plan.request.offers[plan.choice.chosen->offer], plan.workload, view.tables));
+  look_here(plan, clock);
+  return plan;
+}
+
+}  // namespace systole
