@@ -1,62 +1,22 @@
 // `systole prove MODULE --on SLICE`: the vendor compiler's result for a program on chips that are not rented yet. The
 // compiler runs in a child process, this program with --child.
 
-#include <fmt/ranges.h>
-
 #include "ground/base/counted.h"
-#include "ground/base/files.h"
-#include "ground/base/quantity.h"
-#include "ground/pjrt/places.h"
 #include "ground/process/signal_watch.h"
 #include "ground/store/store.h"
 #include "operate/cli/workload_options.h"
-#include "operate/render/quote.h"
 #include "operate/run/machine.h"
 #include "operate/run/prove_workload.h"
 #include "predict/prove/compiler_comparison_text.h"
-#include "predict/prove/job_on_slice.h"
 #include "predict/prove/module_text.h"
 #include "predict/prove/proof_store.h"
 #include "predict/prove/proof_text.h"
-#include "predict/prove/prove.h"
 #include "predict/prove/published.h"
 
 namespace systole::cli {
 namespace {
 
-struct ProveArguments {
-  std::string file, on, mesh, timeout, max_memory, plugins, child;
-  std::string environment;
-  std::vector<std::string> sets;
-  std::int64_t partitions = 0, replicas = 0;
-  std::vector<std::string> flags;
-  bool time = false, fresh = false, list = false, predict = false;
-};
-
-// "xla_a=true", "xla_b=3", "xla_c=0.5", "xla_d=text".
-Result<std::pair<std::string, pjrt::OptionValue>> flag_of(std::string word) {
-  if (word.starts_with("--")) word.erase(0, 2);
-  const std::size_t at = word.find('=');
-  if (at == 0 || at == std::string::npos)
-    return error(ErrorKind::invalid, "--xla '{}' is no flag with a value", word)
-        .hinted("--xla xla_tpu_scoped_vmem_limit_kib=65536");
-  return std::pair(word.substr(0, at), TRY(pjrt::option_value(std::string_view(word).substr(at + 1))));
-}
-
 bool is_workload(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
-
-// "job.yaml --on v5e:2x2 --mesh data=4": arguments for the same question.
-std::string words_of(const ProveArguments& arguments) {
-  std::string text = fmt::format("{} --on {}", shell_word(arguments.file), arguments.on);
-  if (!arguments.mesh.empty()) text += " --mesh " + shell_word(arguments.mesh);
-  if (!arguments.environment.empty()) text += " --env " + shell_word(arguments.environment);
-  for (const std::string& set : arguments.sets) text += " --set " + shell_word(set);
-  for (const std::string& flag : arguments.flags) text += " --xla " + shell_word(flag);
-  if (arguments.partitions > 0) text += fmt::format(" --partitions {}", arguments.partitions);
-  if (arguments.replicas > 0) text += fmt::format(" --replicas {}", arguments.replicas);
-  if (!arguments.plugins.empty()) text += " --plugins " + shell_word(arguments.plugins);
-  return text;
-}
 
 ExitCode list_cache(Context& context) {
   std::string folder;
@@ -71,37 +31,6 @@ ExitCode list_cache(Context& context) {
   }
   context.out.json(Node::map({{"folder", folder}, {"proofs", std::move(list)}}));
   return ExitCode::done;
-}
-
-Result<prove::ProveOptions> options_of(const ProveArguments& arguments) {
-  prove::ProveOptions options;
-  options.child = {"/proc/self/exe", "prove", "--child"};
-  options.plugins = pjrt::plugins_folder(arguments.plugins);
-  options.temporary = temporary_folder();
-  options.fresh = arguments.fresh;
-  options.whole = arguments.time;
-  for (const std::string& flag : arguments.flags) options.flags.push_back(TRY(flag_of(flag)));
-  if (arguments.partitions > 0) options.partitions = arguments.partitions;
-  if (arguments.replicas > 0) options.replicas = arguments.replicas;
-  const Result<Seconds> timeout = parse_seconds(arguments.timeout);
-  if (!timeout.ok()) {
-    Error why = timeout.error();
-    why.message.insert(0, "--timeout: ");
-    return why;
-  }
-  options.limits.timeout = *timeout;
-  if (!arguments.max_memory.empty()) options.limits.memory = TRY(parse_bytes(arguments.max_memory));
-  return options;
-}
-
-prove::Slice slice_asked(const ProveArguments& arguments, const Catalog& catalog) {
-  if (arguments.file.empty())
-    fail(error(ErrorKind::invalid, "systole prove: a workload or a module is required")
-             .hinted("systole prove job.yaml --on v5e:2x2"));
-  if (arguments.on.empty())
-    fail(error(ErrorKind::invalid, "systole prove: --on is required: which chips")
-             .hinted(fmt::format("--on {}", fmt::join(prove::example_slices(catalog), ", "))));
-  return prove::find_slice(arguments.on, catalog).value();
 }
 
 // The workload's step; nothing for a module, which only the compiler understands.
@@ -173,7 +102,7 @@ ExitCode prove_it(const ProveArguments& arguments, Context& context) {
   }
   if (arguments.list) return list_cache(context);
   const Catalog catalog = read_catalog().value();
-  const prove::Slice slice = slice_asked(arguments, catalog);
+  const prove::Slice slice = slice_asked(arguments, catalog).value();
   prove::ProveOptions options = options_of(arguments).value();
   const std::optional<prove::JobOnSlice> job = job_asked(arguments, slice, catalog, context);
   if (job) options.partitions = job->module.devices;

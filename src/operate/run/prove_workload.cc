@@ -1,6 +1,12 @@
 #include "operate/run/prove_workload.h"
 
+#include <fmt/ranges.h>
+
 #include "ground/base/counted.h"
+#include "ground/base/files.h"
+#include "ground/base/quantity.h"
+#include "ground/pjrt/places.h"
+#include "operate/render/quote.h"
 #include "operate/run/plan_run.h"
 
 namespace systole {
@@ -21,7 +27,60 @@ Result<std::string> set_of(const std::string& mesh) {
   return "mesh={" + axes + "}";
 }
 
+// "xla_a=true", "xla_b=3", "xla_c=0.5", "xla_d=text".
+Result<std::pair<std::string, pjrt::OptionValue>> flag_of(std::string word) {
+  if (word.starts_with("--")) word.erase(0, 2);
+  const std::size_t at = word.find('=');
+  if (at == 0 || at == std::string::npos)
+    return error(ErrorKind::invalid, "--xla '{}' is no flag with a value", word)
+        .hinted("--xla xla_tpu_scoped_vmem_limit_kib=65536");
+  return std::pair(word.substr(0, at), TRY(pjrt::option_value(std::string_view(word).substr(at + 1))));
+}
+
 }  // namespace
+
+std::string words_of(const ProveArguments& arguments) {
+  std::string text = fmt::format("{} --on {}", shell_word(arguments.file), arguments.on);
+  if (!arguments.mesh.empty()) text += " --mesh " + shell_word(arguments.mesh);
+  if (!arguments.environment.empty()) text += " --env " + shell_word(arguments.environment);
+  for (const std::string& set : arguments.sets) text += " --set " + shell_word(set);
+  for (const std::string& flag : arguments.flags) text += " --xla " + shell_word(flag);
+  if (arguments.partitions > 0) text += fmt::format(" --partitions {}", arguments.partitions);
+  if (arguments.replicas > 0) text += fmt::format(" --replicas {}", arguments.replicas);
+  if (!arguments.plugins.empty()) text += " --plugins " + shell_word(arguments.plugins);
+  return text;
+}
+
+Result<prove::ProveOptions> options_of(const ProveArguments& arguments) {
+  prove::ProveOptions options;
+  options.child = {"/proc/self/exe", "prove", "--child"};
+  options.plugins = pjrt::plugins_folder(arguments.plugins);
+  options.temporary = temporary_folder();
+  options.fresh = arguments.fresh;
+  options.whole = arguments.time;
+  for (const std::string& flag : arguments.flags) options.flags.push_back(TRY(flag_of(flag)));
+  if (arguments.partitions > 0) options.partitions = arguments.partitions;
+  if (arguments.replicas > 0) options.replicas = arguments.replicas;
+  const Result<Seconds> timeout = parse_seconds(arguments.timeout);
+  if (!timeout.ok()) {
+    Error why = timeout.error();
+    why.message.insert(0, "--timeout: ");
+    return why;
+  }
+  options.limits.timeout = *timeout;
+  if (!arguments.max_memory.empty()) options.limits.memory = TRY(parse_bytes(arguments.max_memory));
+  return options;
+}
+
+Result<prove::Slice> slice_asked(const ProveArguments& arguments, const Catalog& catalog) {
+  if (arguments.file.empty())
+    return error(ErrorKind::invalid, "systole prove: a workload or a module is required")
+        .hinted("systole prove job.yaml --on v5e:2x2");
+  if (arguments.on.empty())
+    return error(ErrorKind::invalid, "systole prove: --on is required: which chips")
+        .hinted(fmt::format("--on {}", fmt::join(prove::example_slices(catalog), ", ")));
+  return prove::find_slice(arguments.on, catalog);
+}
 
 Result<prove::JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string& mesh, const prove::Slice& slice,
                                  const Catalog& catalog) {
