@@ -23,7 +23,7 @@ const char* words_of(SequenceEnd end) {
   return "";
 }
 
-void report(const GenerateAsked& asked, const Answer& answer, Context& context) {
+void report(const GenerateAsked& asked, const GeneratedText& answer, Context& context) {
   const std::string written = answer.interrupted ? "" : asked.out;
   const auto count = static_cast<std::int64_t>(answer.made.tokens.size());
   context.out.notice(fmt::format("on {}: loaded in {}{}{}", answer.device, to_string(answer.load),
@@ -50,7 +50,7 @@ void report(const GenerateAsked& asked, const Answer& answer, Context& context) 
 
 ExitCode generate_text(const GenerateAsked& options, Context& context) {
   const auto put = [&](std::string_view text) { context.out.stream(text); };
-  const Answer answer = generate_here(options, put, scene_of(context).messages, context.clock).value();
+  const GeneratedText answer = generate_here(options, put, scene_of(context).messages, context.clock).value();
   report(options, answer, context);
   return answer.interrupted ? ExitCode::interrupted : ExitCode::done;
 }

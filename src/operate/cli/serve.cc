@@ -10,7 +10,7 @@
 namespace systole::cli {
 namespace {
 
-void report_ready(const ServeCommand& options, const Serving& serving, const std::string& url,
+void report_ready(const ServeCommandOptions& options, const Serving& serving, const std::string& url,
                   const StartPhases& phases, Context& context) {
   const ServedApi& api = serving.api;
   const Bytes cache = serving.memory[Residence::cache];
@@ -51,7 +51,7 @@ void report_end(const ServingCounts& counts, Context& context) {
                   counts.texts == 0 ? "" : fmt::format(", {}", counted(counts.texts, "vector")), counts.refused));
 }
 
-ExitCode serve(const ServeCommand& options, Context& context) {
+ExitCode serve(const ServeCommandOptions& options, Context& context) {
   options.check().value();
   if (options.replicas > 1 || !options.canary.empty() || !options.shadow.empty())
     return serve_balanced(options, context);
@@ -65,7 +65,7 @@ ExitCode serve(const ServeCommand& options, Context& context) {
 }  // namespace
 
 void add_serve(Subcommand app, Context& context) {
-  auto options = std::make_shared<ServeCommand>();
+  auto options = std::make_shared<ServeCommandOptions>();
   Subcommand command =
       add_command(app, "serve", "a model over HTTP, as OpenAI's interface has it", options, context, serve);
   command.add_option("run", options->run, kModelArgument);

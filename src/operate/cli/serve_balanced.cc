@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kMostReplicas = 64;
 
 // The program and options of one replica.
-std::vector<std::string> replica_words(const ServeCommand& options) {
+std::vector<std::string> replica_words(const ServeCommandOptions& options) {
   std::vector<std::string> words{"/proc/self/exe", "serve"};
   const std::vector<std::string> given = options.given();
   words.insert(words.end(), given.begin(), given.end());
@@ -26,7 +26,7 @@ std::vector<std::string> replica_words(const ServeCommand& options) {
 }
 
 // With the first replica's own words about the model.
-Node document(const ServeCommand& options, const std::string& url, const Node& first) {
+Node document(const ServeCommandOptions& options, const std::string& url, const Node& first) {
   Node node = Node::map();
   for (const Node::Entry& entry : first.entries())
     if (entry.key != "systole" && entry.key != "version") node.set(entry.key, entry.value);
@@ -34,7 +34,7 @@ Node document(const ServeCommand& options, const std::string& url, const Node& f
 }
 
 // Of a canary or a shadow.
-void check_beside(const ServeCommand& options, const char* name, const std::string& model, std::int64_t weight) {
+void check_beside(const ServeCommandOptions& options, const char* name, const std::string& model, std::int64_t weight) {
   if (model.empty()) return;
   if (weight > 100)
     fail(error(ErrorKind::invalid, "--{}-weight: {} percent, at most 100", name, weight)
@@ -47,7 +47,7 @@ void check_beside(const ServeCommand& options, const char* name, const std::stri
 
 }  // namespace
 
-ExitCode serve_balanced(const ServeCommand& options, Context& context) {
+ExitCode serve_balanced(const ServeCommandOptions& options, Context& context) {
   raise_open_files();
   const HttpServerOptions server = options.server().value();
   if (options.replicas > kMostReplicas)

@@ -6,12 +6,12 @@
 
 namespace systole::cli {
 
-struct ServeCommand : ServeOptions {
+struct ServeCommandOptions : ServeOptions {
   std::string canary, shadow;  // empty: none
   std::int64_t replicas = 1, canary_weight = 10, shadow_weight = 100;
   std::function<std::vector<std::string>()> given;  // the options of each replica, as words
 };
 
-ExitCode serve_balanced(const ServeCommand& options, Context& context);
+ExitCode serve_balanced(const ServeCommandOptions& options, Context& context);
 
 }  // namespace systole::cli

@@ -17,7 +17,7 @@ namespace {
 
 // Generates, and hands each piece of the text to `put`.
 Status make_answer(const ServedModel& served, Engine& engine, GenerateOptions wanted, Clock& clock,
-                   const std::vector<std::vector<std::int32_t>>& prompts, Answer& result, StartPhases& phases,
+                   const std::vector<std::vector<std::int32_t>>& prompts, GeneratedText& result, StartPhases& phases,
                    const std::function<void(std::string_view)>& put) {
   const Tokenizer& tokenizer = served.tokenizer;
   const bool encoded = served.encodes();
@@ -50,8 +50,8 @@ Status make_answer(const ServedModel& served, Engine& engine, GenerateOptions wa
 
 }  // namespace
 
-Result<Answer> generate_here(const GenerateAsked& asked, const std::function<void(std::string_view)>& put,
-                             const RunMessages& messages, Clock& clock) {
+Result<GeneratedText> generate_here(const GenerateAsked& asked, const std::function<void(std::string_view)>& put,
+                                    const RunMessages& messages, Clock& clock) {
   TRY(check(asked.generate.sampling));
   if (!asked.out.empty()) TRY(check_writable(asked.out));
   const Speculation speculation = TRY(speculation_for(asked.speculate, asked.backend));
@@ -65,7 +65,7 @@ Result<Answer> generate_here(const GenerateAsked& asked, const std::function<voi
   const Tokenizer& tokenizer = served.tokenizer;
   const Machine machine = TRY(machine_for(served, asked.backend, clock));
   phases.end("device");
-  Answer result;
+  GeneratedText result;
   result.load = clock.now() - began;
   Encoder encoder(tokenizer);
   const std::string prompt = asked.prompt == "-" ? TRY(read_text_from(STDIN_FILENO, "standard input")) : asked.prompt;

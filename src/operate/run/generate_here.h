@@ -20,7 +20,7 @@ struct GenerateAsked {
   WeightsOption weights;
 };
 
-struct Answer {
+struct GeneratedText {
   Generated made;
   std::string prompt, text;  // `text`: without the prompt
   std::int64_t prompt_tokens = 0;
@@ -35,7 +35,7 @@ struct Answer {
 
 // `put` gets each piece of the text, if no file does: the prompt and its continuation, or only the answer of an
 // encoder-decoder model. Errors: those of the model, its device and the file.
-Result<Answer> generate_here(const GenerateAsked& asked, const std::function<void(std::string_view)>& put,
-                             const RunMessages& messages, Clock& clock);
+Result<GeneratedText> generate_here(const GenerateAsked& asked, const std::function<void(std::string_view)>& put,
+                                    const RunMessages& messages, Clock& clock);
 
 }  // namespace systole
