@@ -127,9 +127,9 @@ class CompletionJob : public std::enable_shared_from_this<CompletionJob> {
   void end(std::size_t index, SequenceEnd why) {
     if (over_) return;
     choices_[index].answer.end(why);
-    choices_[index].part = SequencePart::queue;
     if (request_.stream) send(index);
-    if (--open_ == 0 && !over_) finish();
+    if (--open_ > 0) return enter(index, SequencePart::queue);  // the request is where the others are
+    if (!over_) finish();
   }
 
   void refuse(const Error& error) {
