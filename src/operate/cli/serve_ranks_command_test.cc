@@ -13,7 +13,7 @@ namespace systole::cli {
 namespace {
 
 constexpr const char* kToken = "00112233445566778899aabbccddeeff\n";
-// Four heads of keys and values, in the layout of llama.
+// In the layout of llama, with two heads of keys and values.
 constexpr const char* kModel = SYSTOLE_SOURCE_DIR "/src/execute/weights/golden/llama";
 
 std::vector<pid_t> children_of(pid_t parent) {

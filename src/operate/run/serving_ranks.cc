@@ -169,7 +169,8 @@ Status ServingRanks::connect(const ServedModel& model, EngineOptions& options, c
   for (std::int64_t rank = 1; rank < asked_.ranks; ++rank) {
     const auto is_here = [&]() -> Result<bool> {
       const std::vector<RendezvousLease> here = TRY(client_->leases(key_of("here", rank)));
-      return std::ranges::find(here, key_of("here", rank), &RendezvousLease::name) != here.end();
+      if (std::ranges::find(here, key_of("here", rank), &RendezvousLease::name) != here.end()) return true;
+      return TRY(client_->get(key_of("ready", rank))).has_value();
     };
     TRY(wait(is_here, rank, kToCome));
   }
