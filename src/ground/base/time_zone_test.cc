@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(all, Zones,
 TEST(TimeZone, says_which_name_is_near) {
   const auto none = TimeZone::named("Europe/Berlim");
   ASSERT_FALSE(none.ok());
-  EXPECT_EQ(none.error().hint, "did you mean 'Europe/Berlin'?");
+  EXPECT_TRUE(none.error().hint.starts_with("did you mean 'Europe/Berlin' or")) << none.error().hint;
   EXPECT_FALSE(TimeZone::named("../../../etc/passwd").ok());
   EXPECT_FALSE(TimeZone::named("tzdata.zi").ok());
   EXPECT_EQ(TimeZone::named("Europe/Rome", "/nowhere").error().kind, ErrorKind::not_found);

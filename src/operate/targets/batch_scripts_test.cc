@@ -27,7 +27,7 @@ class BatchScripts : public testing::Test {
     program("systemctl", "#!/bin/sh\necho \"systemctl $*\" >>\"$LOG\"\n");
     std::filesystem::create_directories(folder() / "home");
   }
-  const std::filesystem::path& folder() const { return folder_.path(); }
+  std::filesystem::path folder() const { return folder_.path(); }
   void write(const std::string& name, const std::string& text) const {
     std::filesystem::create_directories((folder() / name).parent_path());
     write_text_file((folder() / name).string(), text).value();

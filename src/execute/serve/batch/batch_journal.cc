@@ -70,9 +70,9 @@ Result<bool> for_each_line(Store& store, const std::string& path, std::int64_t s
 Result<std::unique_ptr<Store>> copy_for_reading(const BatchOutput& output) {
   std::unique_ptr<Store> copy = make_memory_store();
   const std::string folder = output.name + ".journal", rows = folder + "/rows";
+  TRY(copy->make_dirs(folder));
   if (TRY(output.store.exists(output.name))) TRY(write_whole(*copy, output.name, ""));
   if (!TRY(output.store.exists(rows))) return copy;
-  TRY(copy->make_dirs(folder));
   TRY(write_whole(*copy, rows, TRY(read_text(output.store, rows))));
   return copy;
 }

@@ -103,8 +103,9 @@ TEST_F(KubernetesBatch, with_a_schedule_is_a_cron_job_of_the_same_job) {
             with(at(job, "spec"), "template.spec.containers.0.command", 0));
   EXPECT_EQ(at(spec, "jobTemplate.metadata.labels"), at(job, "metadata.labels"));
   const Rendered rendered = ask({"resources.nodes=3"}).value();
-  for (const auto& [what, line] : rendered.commands)
-    if (what == "stop") EXPECT_EQ(line, "kubectl delete cronjob,configmap -l systole/run=vectors");
+  for (const auto& [what, line] : rendered.commands) {
+    if (what == "stop") { EXPECT_EQ(line, "kubectl delete cronjob,configmap -l systole/run=vectors"); }
+  }
   task_.schedule = schedule("'@daily'");
   EXPECT_EQ(at(objects()[1], "spec").text_at("timeZone"), "Etc/UTC");
 }
