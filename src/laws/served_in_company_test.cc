@@ -1,6 +1,6 @@
 // On the cpu backend as models are served, a sequence's logits have the same bits alone and in company, in any pieces and
-// for any number of threads. In f32 the device is exact, with keys and values in bf16 too; with weights in int8 any device
-// does, since sums of integers do not depend on the number of rows. And what the engine's Program plans is what its
+// for any number of threads. In f32 the device is exact, with keys and values in bf16 too; with weights in int8 or
+// int4 any device does, since sums of integers do not depend on the number of rows, and groups are added in one order. And what the engine's Program plans is what its
 // functions do.
 
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@
 namespace systole {
 namespace {
 
-DecoderSpec llama() {
+// In int4 with matrices of whole groups and panels.
+DecoderSpec llama(DType parameter) {
   DecoderSpec spec;
   spec.family = DecoderSpec::Family::llama;
   spec.layers = 2;
@@ -29,6 +30,11 @@ DecoderSpec llama() {
   spec.activation = Activation::silu;
   spec.position = Position::rotary;
   spec.bias = false;
+  if (parameter == kInt4) {
+    spec.width = 96;
+    spec.head = 24;
+    spec.mlp = 608;
+  }
   spec.vocabulary = 90;
   spec.context = 48;
   return spec;
@@ -54,7 +60,7 @@ Served serve(const Model& model, cpu::Isa isa, int threads, const EngineOptions&
       weight *= 8;  // far from uniform
     return {};
   };
-  if (asked.parameter == DType::i8) {
+  if (is_packed_type(asked.parameter)) {
     load_int8(*served.engine, model, DType::f32, load, *host).value();
   } else {
     load(served.engine->executor()).value();
@@ -101,7 +107,7 @@ class ServedInCompany : public testing::TestWithParam<Kept> {
 };
 
 TEST_P(ServedInCompany, a_sequence_has_the_same_bits_alone_in_any_company_and_in_any_pieces) {
-  const auto model = make_decoder(llama());
+  const auto model = make_decoder(llama(GetParam().parameter));
   std::vector<std::int32_t> prompt;
   for (std::int32_t i = 0; i < 37; ++i) prompt.push_back((i * 29 + 3) % 90);
   for (const cpu::Isa isa : {cpu::Isa::avx2, cpu::Isa::avx512}) {
@@ -129,7 +135,7 @@ TEST_P(ServedInCompany, a_sequence_has_the_same_bits_alone_in_any_company_and_in
 // A decode with drafts has several rows of a slot. Each has the bits that it has when it comes alone, and wrong drafts leave
 // nothing behind.
 TEST_P(ServedInCompany, drafts_have_the_bits_of_tokens_that_come_one_by_one) {
-  const auto model = make_decoder(llama());
+  const auto model = make_decoder(llama(GetParam().parameter));
   std::vector<std::int32_t> prompt;
   for (std::int32_t i = 0; i < 19; ++i) prompt.push_back((i * 29 + 3) % 90);
   for (const cpu::Isa isa : {cpu::Isa::avx2, cpu::Isa::avx512}) {
@@ -167,7 +173,7 @@ TEST_P(ServedInCompany, drafts_have_the_bits_of_tokens_that_come_one_by_one) {
 
 // The log likelihood of each token, of a text that is scored at once, in pieces, and in two parts.
 TEST_P(ServedInCompany, log_likelihoods_have_the_same_bits_in_any_pieces) {
-  const auto model = make_decoder(llama());
+  const auto model = make_decoder(llama(GetParam().parameter));
   std::vector<std::int32_t> text;
   for (std::int32_t i = 0; i < 38; ++i) text.push_back((i * 29 + 3) % 90);
   const auto tokens = std::span<const std::int32_t>(text).first(37),
@@ -198,7 +204,7 @@ TEST_P(ServedInCompany, log_likelihoods_have_the_same_bits_in_any_pieces) {
 }
 
 TEST_P(ServedInCompany, PlanIsRun_of_every_function_of_the_engine) {
-  const auto model = make_decoder(llama());
+  const auto model = make_decoder(llama(GetParam().parameter));
   EngineOptions options = kept();
   options.slots = 3;
   options.score = true;
@@ -227,7 +233,7 @@ TEST_P(ServedInCompany, PlanIsRun_of_every_function_of_the_engine) {
 
 INSTANTIATE_TEST_SUITE_P(In, ServedInCompany,
                          testing::Values(Kept{"f32", DType::f32, DType::f32}, Kept{"i8", DType::i8, DType::f32},
-                                         Kept{"f32_over_bf16", DType::f32, DType::bf16}),
+                                         Kept{"i4", kInt4, DType::f32}, Kept{"f32_over_bf16", DType::f32, DType::bf16}),
                          [](const auto& param) { return std::string(param.param.name); });
 
 }  // namespace

@@ -18,8 +18,8 @@ class List {
                         routing_ops, attention_ops, collective_ops, transfer_ops}) {
       for (OpDef& op : family()) add(std::move(op));
     }
-    for (auto make : {contract_op, lora_rows_op, softmax_op, rotary_op, dropout_op, adamw_op, sgd_op, take_part_op,
-                      repeat_op, fusion_op})
+    for (auto make : {contract_op, contract_int4_op, lora_rows_op, softmax_op, rotary_op, dropout_op, adamw_op, sgd_op,
+                      take_part_op, repeat_op, fusion_op})
       add(make());
   }
   std::span<const OpDef* const> all() const { return pointers_; }

@@ -19,6 +19,7 @@ std::vector<OpDef> paged_ops();          // paged.cc: page_write, paged_attentio
 std::vector<OpDef> reduce_ops();         // reduce.cc: reduce_sum, reduce_max, reduce_min, sum_of_squares
 OpDef contract_op();                     // contract.cc
 std::vector<OpDef> int8_ops();           // contract_int8.cc: contract_int8, embedding_int8
+OpDef contract_int4_op();                // contract_int4.cc
 OpDef lora_rows_op();                    // lora_rows.cc
 OpDef softmax_op();                      // softmax.cc
 std::vector<OpDef> cross_entropy_ops();  // cross_entropy.cc: cross_entropy, cross_entropy_grad

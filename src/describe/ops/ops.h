@@ -110,6 +110,10 @@ Value contract_int8(Value x, Value w, Value scale);
 // scale[id] table[id] of table i8[v, e], scale f32[v] at ids i32[...] → f32[..., e]. An id outside [0, v) gives zeros.
 Value embedding_int8(Value table, Value scale, Value ids);
 
+// --- contract_int4.cc: x f32[..., k] times w u8[n / 16, k / 32, 256], with scale f16[n / 16, k / 32, 32]
+// (ground/tensor/int4.h) → f32[..., n]. Each group of 32 of x is quantised to int8; a row has the same bits everywhere.
+Value contract_int4(Value x, Value w, Value scale);
+
 // --- lora_rows.cc: y f32[b, s, o] plus (x[b] a[k]^T) b[k], of x f32[b, s, i], a f32[k, r, i] and b f32[k, r, o], with
 // k = which[b] - 1; y's bits where there is no such adapter. Overwrites y in place.
 Value lora_rows(Value x, Value y, Value a, Value b, Value which);

@@ -1,6 +1,9 @@
 #include "describe/partition/serving.h"
 
+#include <algorithm>
+
 #include "describe/ir/served_adapters.h"
+#include "ground/tensor/int4.h"
 
 namespace systole {
 namespace {
@@ -37,11 +40,19 @@ void add_function(ProgramBuilder& builder, const std::string& name, const Graph&
 
 }  // namespace
 
-std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs) {
+std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs, DType parameter) {
   std::vector<const Graph*> all;
   for (const auto& [function, graph] : graphs) all.push_back(&graph);
-  std::vector<Int8Weight> weights = int8_weights(all);
-  if (weights.empty()) fail(error(ErrorKind::unsupported, "weights in int8 of a model without products of parameters"));
+  std::vector<Int8Weight> weights = int8_weights(all, parameter == kInt4 ? 4 : 8);
+  if (weights.empty())
+    fail(error(ErrorKind::unsupported, "weights in {} of a model without products of parameters",
+               packed_name(parameter)));
+  if (parameter == kInt4 && std::ranges::none_of(weights, [](const Int8Weight& w) { return w.bits == 4; })) {
+    fail(error(ErrorKind::unsupported,
+               "weights in int4 of a model whose layers have no matrix of {}n outputs and {}n inputs, as panels take",
+               kInt4Panel, kInt4Group)
+             .hinted("--weights int8, or serve.parameter: i8, takes matrices of any size"));
+  }
   return weights;
 }
 
@@ -52,9 +63,9 @@ Program serving_program(const std::string& name, const ServingGraphs& graphs, co
                mesh.num_devices(), to_string(mesh))
              .hinted("leave out 'mesh'"));
   }
-  const bool int8 = parameter == DType::i8;
-  const Precision precision{int8 ? DType::f32 : parameter, DType::f32, DType::f32, DType::f32};
-  const std::vector<Int8Weight> weights = int8 ? int8_weights_of(graphs) : std::vector<Int8Weight>();
+  const bool packed = is_packed_type(parameter);
+  const Precision precision{packed ? DType::f32 : parameter, DType::f32, DType::f32, DType::f32};
+  const std::vector<Int8Weight> weights = packed ? int8_weights_of(graphs, parameter) : std::vector<Int8Weight>();
   ProgramBuilder builder(name, mesh, target, workspace_of);
   for (const auto& [function, graph] : graphs) add_function(builder, function, graph, precision, weights);
   return builder.finish();

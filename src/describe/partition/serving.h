@@ -22,11 +22,11 @@ namespace systole {
 // with caches of the same types.
 using ServingGraphs = std::vector<std::pair<std::string, Graph>>;
 
-// The parameters that are in int8 when the parameters' type is i8. Errors: Failure(unsupported), if there are none, or
-// for a model with experts.
-std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs);
+// The parameters that are in int8 or int4 when the parameters' type is i8 or kInt4 (ground/tensor/int4.h). Errors:
+// Failure(unsupported), if there are none (for kInt4: none in int4), or for a model with experts.
+std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs, DType parameter);
 
-// `parameter`: the storage type of parameters; i8: of int8_weights_of, and the others have f32. All computation, but of
+// `parameter`: the storage type of parameters; i8 and kInt4: of int8_weights_of, and the others have f32. All computation, but of
 // products with weights in int8, is in f32; caches have their graphs' types.
 // Errors: Failure(invalid); unsupported for a mesh of more than one device; those of int8_weights_of.
 Program serving_program(const std::string& name, const ServingGraphs& graphs, const Mesh& mesh, DType parameter,

@@ -7,6 +7,7 @@
 #include "describe/ir/op.h"
 #include "describe/ir/rewrite.h"
 #include "describe/ops/ops.h"
+#include "ground/tensor/int4.h"
 #include "ground/tensor/int8.h"
 
 namespace systole {
@@ -69,11 +70,15 @@ class Finder {
     visit(graph, of, false);
   }
 
-  std::vector<Int8Weight> weights() const {
+  std::vector<Int8Weight> weights(int bits) const {
     std::vector<Int8Weight> all;
     for (const std::string& name : names_) {
       const Uses& uses = uses_.at(name);
-      if (uses.fits()) all.push_back({uses.from, *uses.stacked, *uses.order, uses.outputs});
+      if (!uses.fits()) continue;
+      Int8Weight weight{uses.from, *uses.stacked, *uses.order, uses.outputs};
+      const bool whole = weight.rows() % kInt4Panel == 0 && weight.columns() % kInt4Group == 0;
+      weight.bits = whole && weight.stacked ? bits : 8;
+      all.push_back(std::move(weight));
     }
     return all;
   }
@@ -128,8 +133,8 @@ class Finder {
     }
     const Product product(node.attrs.get_string("spec"));
     if (product.batched) {
-      fail(error(ErrorKind::unsupported, "weights in int8 of a model with experts ('{}')", uses.from.name)
-               .hinted("leave out --weights int8, or serve.parameter: i8"));
+      fail(error(ErrorKind::unsupported, "weights in int8 or int4 of a model with experts ('{}')", uses.from.name)
+               .hinted("leave out --weights, or serve.parameter: i8 or i4"));
     }
     const Type& type = graph.type(node.operands[1]);
     std::int64_t summed = 1;
@@ -182,7 +187,7 @@ class Rewriter {
         return to_.input(input.name + end, slice ? slice_type(type) : type);
       };
       mapped.weight = weight;
-      mapped.value = add(weight->q8_name(), weight->q8(), ".q8");
+      mapped.value = add(weight->q8_name(), weight->q8(), weight->ending());
       mapped.scale = add(weight->scale_name(), weight->scale(), ".scale");
     }
     for (const GraphNode& node : from_.nodes()) copy(node);
@@ -243,7 +248,8 @@ class Rewriter {
     }
     const Value x = permuted(at(node.operands[0]).value, product.x, batch + product.summed);
     const int num_batch = static_cast<int>(batch.size());
-    const Value y = contract_int8(merged(x, num_batch, w.weight->columns()), w.value, w.scale);
+    const Value flat = merged(x, num_batch, w.weight->columns());
+    const Value y = w.weight->bits == 4 ? contract_int4(flat, w.value, w.scale) : contract_int8(flat, w.value, w.scale);
     const Type& wanted = from_.type(node.results[0]);
     const std::string made = batch + product.outputs;
     Type split(DType::f32, {});
@@ -290,32 +296,10 @@ std::int64_t product_of(const Int8Weight& weight, std::size_t from, std::size_t 
   return product;
 }
 
-}  // namespace
-
-Type Int8Weight::tensor() const { return stacked ? slice_type(from.type) : from.type; }
-std::int64_t Int8Weight::rows() const { return product_of(*this, 0, static_cast<std::size_t>(outputs)); }
-std::int64_t Int8Weight::columns() const { return product_of(*this, static_cast<std::size_t>(outputs), order.size()); }
-Type Int8Weight::q8() const { return with_layers(*this, DType::i8, {rows(), columns()}); }
-Type Int8Weight::scale() const { return with_layers(*this, DType::f32, {rows()}); }
-
-std::vector<Int8Weight> int8_weights(std::span<const Graph* const> graphs) {
-  Finder finder;
-  for (const Graph* graph : graphs) finder.visit(*graph);
-  return finder.weights();
-}
-
-Graph with_int8_weights(const Graph& graph, std::span<const Int8Weight> weights) {
-  std::vector<const Int8Weight*> of_input;
-  for (const GraphInput& input : graph.inputs()) {
-    const auto found = std::ranges::find_if(
-        weights, [&](const Int8Weight& w) { return input.parameter && w.from.name == input.name; });
-    of_input.push_back(found == weights.end() ? nullptr : &*found);
-  }
-  return Rewriter::run(graph, of_input, false);
-}
-
-void quantize_rows(const Int8Weight& weight, std::span<const float> tensor, std::int64_t first, std::int64_t last,
-                   std::span<std::int8_t> q8, std::span<float> scales) {
+// Calls take(row, numbers) for rows [first, last) of one layer's f32 tensor, their summed dims gathered.
+template <typename Take>
+void for_each_row(const Int8Weight& weight, std::span<const float> tensor, std::int64_t first, std::int64_t last,
+                  const Take& take) {
   const Type type = weight.tensor();
   const std::vector<std::int64_t> strides = strides_of(type.shape);
   // Offsets of the indices of the dims order[from, to), the last one fastest.
@@ -345,11 +329,57 @@ void quantize_rows(const Int8Weight& weight, std::span<const float> tensor, std:
           block[r * columns.size() + i] = tensor[static_cast<std::size_t>(rows[at + r] + columns[i])];
       }
     }
-    for (std::size_t r = 0; r < count; ++r) {
-      scales[at + r] = quantize_row(std::span(block).subspan(r * columns.size(), columns.size()),
-                                    q8.subspan((at + r) * columns.size(), columns.size()));
-    }
+    for (std::size_t r = 0; r < count; ++r)
+      take(at + r, std::span<const float>(block).subspan(r * columns.size(), columns.size()));
   }
+}
+
+}  // namespace
+
+Type Int8Weight::tensor() const { return stacked ? slice_type(from.type) : from.type; }
+std::int64_t Int8Weight::rows() const { return product_of(*this, 0, static_cast<std::size_t>(outputs)); }
+std::int64_t Int8Weight::columns() const { return product_of(*this, static_cast<std::size_t>(outputs), order.size()); }
+Type Int8Weight::q8() const {
+  if (bits != 4) return with_layers(*this, DType::i8, {rows(), columns()});
+  return with_layers(*this, kInt4, {rows() / kInt4Panel, columns() / kInt4Group, kInt4PanelBytes});
+}
+Type Int8Weight::scale() const {
+  if (bits != 4) return with_layers(*this, DType::f32, {rows()});
+  return with_layers(*this, DType::f16, {rows() / kInt4Panel, columns() / kInt4Group, kInt4PanelScales});
+}
+
+std::vector<Int8Weight> int8_weights(std::span<const Graph* const> graphs, int bits) {
+  Finder finder;
+  for (const Graph* graph : graphs) finder.visit(*graph);
+  return finder.weights(bits);
+}
+
+Graph with_int8_weights(const Graph& graph, std::span<const Int8Weight> weights) {
+  std::vector<const Int8Weight*> of_input;
+  for (const GraphInput& input : graph.inputs()) {
+    const auto found = std::ranges::find_if(
+        weights, [&](const Int8Weight& w) { return input.parameter && w.from.name == input.name; });
+    of_input.push_back(found == weights.end() ? nullptr : &*found);
+  }
+  return Rewriter::run(graph, of_input, false);
+}
+
+void quantize_rows(const Int8Weight& weight, std::span<const float> tensor, std::int64_t first, std::int64_t last,
+                   std::span<std::int8_t> q8, std::span<float> scales) {
+  for_each_row(weight, tensor, first, last, [&](std::size_t row, std::span<const float> numbers) {
+    scales[row] = quantize_row(numbers, q8.subspan(row * numbers.size(), numbers.size()));
+  });
+}
+
+void quantize_rows(const Int8Weight& weight, std::span<const float> tensor, std::int64_t first, std::int64_t last,
+                   std::span<std::uint8_t> codes, std::span<std::uint16_t> scales) {
+  for_each_row(weight, tensor, first, last, [&](std::size_t row, std::span<const float> numbers) {
+    const auto columns = static_cast<std::int64_t>(numbers.size());
+    for (std::int64_t group = 0; group < columns / kInt4Group; ++group) {
+      const auto from = numbers.subspan(static_cast<std::size_t>(group * kInt4Group)).first<kInt4Group>();
+      put_block(quantize_group(from), columns, static_cast<std::int64_t>(row), group, codes, scales);
+    }
+  });
 }
 
 }  // namespace systole

@@ -112,8 +112,11 @@ void add_server_keys(std::vector<Key>& keys) {
   keys.push_back(
       {.path = "serve.parameter",
        .codec = choice_codec<DType>(
-           AT(serve.parameter), {{"f32", DType::f32}, {"bf16", DType::bf16}, {"f16", DType::f16}, {"i8", DType::i8}}),
-       .doc = "Element type in which the parameters are kept. i8: the matrices alone (`systole serve --weights int8`).",
+           AT(serve.parameter),
+           {{"f32", DType::f32}, {"bf16", DType::bf16}, {"f16", DType::f16}, {"i8", DType::i8}, {"i4", kInt4}}),
+       .doc =
+           "Element type in which the parameters are kept. i8, i4: the matrices alone (`systole serve --weights int8`, "
+           "int4); with i4 the head is in i8.",
        .more = "Else `systole serve` keeps a run's as train.precision.parameter has them, and a published "
                "model's in f32. Computing is in f32.",
        .default_yaml = "f32",

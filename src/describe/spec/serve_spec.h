@@ -7,7 +7,7 @@
 
 #include "describe/spec/count_range.h"
 #include "ground/base/units.h"
-#include "ground/tensor/dtype.h"
+#include "ground/tensor/int4.h"
 
 namespace systole {
 
@@ -47,7 +47,7 @@ struct ServeSpec {
   static constexpr bool may_prefill(std::int64_t tokens) {
     return tokens >= 16 && tokens <= 512 && (tokens & (tokens - 1)) == 0;
   }
-  DType parameter = DType::f32;
+  DType parameter = DType::f32;       // i8, kInt4: of the matrices
   DType cache = DType::f32;           // of keys and values: f32 or bf16
   std::optional<Seconds> ttft, tpot;  // limits on the 95th percentiles; unset: none
   TrafficSpec traffic;

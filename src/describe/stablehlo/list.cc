@@ -12,7 +12,7 @@ const OpLowering* find_lowering(std::string_view op) {
     for (auto family :
          {elementwise_lowerings, movement_lowerings, reduce_lowerings, region_lowerings, collective_lowerings,
           softmax_lowerings, norm_lowerings, embedding_lowerings, routing_lowerings, random_lowerings,
-          optimizer_lowerings, attention_lowerings, paged_lowerings, int8_lowerings, lora_lowerings}) {
+          optimizer_lowerings, attention_lowerings, paged_lowerings, int8_lowerings, int4_lowerings, lora_lowerings}) {
       const std::vector<OpLowering> some = family();
       all.insert(all.end(), some.begin(), some.end());
     }

@@ -53,6 +53,7 @@ std::vector<OpLowering> softmax_lowerings();      // softmax.cc: and cross_entro
 std::vector<OpLowering> norm_lowerings();         // norms.cc
 std::vector<OpLowering> embedding_lowerings();    // embedding.cc: and embedding_int8, rotary
 std::vector<OpLowering> int8_lowerings();         // contract_int8.cc
+std::vector<OpLowering> int4_lowerings();         // contract_int4.cc
 std::vector<OpLowering> lora_lowerings();         // lora_rows.cc
 std::vector<OpLowering> routing_lowerings();      // routing.cc: gather_rows, scatter_rows, top_k, route
 std::vector<OpLowering> random_lowerings();       // random.cc: dropout, stochastic_round

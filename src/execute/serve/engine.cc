@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ground/base/counted.h"
+#include "ground/tensor/int4.h"
 
 namespace systole {
 
@@ -13,7 +14,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Device& devic
     const EngineOptions options = completed(model, asked);
     const auto workspace_of = [&](const Graph& graph, const GraphNode& node) { return device.workspace(graph, node); };
     const ServingGraphs graphs = serving_graphs(model, options);
-    if (options.parameter == DType::i8) engine->int8_weights_ = int8_weights_of(graphs);
+    if (is_packed_type(options.parameter)) engine->int8_weights_ = int8_weights_of(graphs, options.parameter);
     engine->program_ = std::make_unique<const Program>(engine_program(graphs, options, device.target(), workspace_of));
     engine->options_ = options;
     engine->limits_ = serving_limits(model, options, 0);

@@ -73,23 +73,55 @@ Parameter of_layer(const Parameter& parameter, const LayerName& layers, std::int
   return one;
 }
 
-Status quantize(const Int8Weight& weight, const std::string& name, std::span<const float> numbers,
-                std::span<std::int8_t> q8, std::span<float> scales) {
+bool is_finite(float scale) { return std::isfinite(scale); }
+bool is_finite(std::uint16_t half) { return (half & 0x7c00U) != 0x7c00U; }
+
+// work(first, last) of rows, by several threads.
+template <typename Work>
+Status for_rows(std::int64_t rows, const Work& work) {
   const int threads = io_threads();
-  const std::int64_t rows = weight.rows(), parts = std::min<std::int64_t>(rows, 4 * threads);
-  TRY(for_each_in_parallel(static_cast<std::size_t>(parts), threads, [&](std::size_t part) -> Status {
+  const std::int64_t parts = std::min<std::int64_t>(rows, 4 * threads);
+  return for_each_in_parallel(static_cast<std::size_t>(parts), threads, [&](std::size_t part) -> Status {
     const auto at = static_cast<std::int64_t>(part);
-    quantize_rows(weight, numbers, rows * at / parts, rows * (at + 1) / parts, q8, scales);
+    work(rows * at / parts, rows * (at + 1) / parts);
     return {};
-  }));
-  if (std::ranges::all_of(scales, [](float scale) { return std::isfinite(scale); })) return {};
+  });
+}
+
+template <typename Scale>
+Status check_finite(const std::string& name, std::span<const Scale> scales) {
+  if (std::ranges::all_of(scales, [](Scale scale) { return is_finite(scale); })) return {};
   return error(ErrorKind::invalid, "'{}' has a value that is not finite", name)
       .hinted("its run diverged, or its file is damaged; take another checkpoint or file");
 }
 
+// One layer of a weight, in an engine's memory.
+template <typename Code, typename Scale>
+Status quantize(const Int8Weight& weight, const std::string& name, std::span<const float> numbers,
+                std::span<Code> codes, std::span<Scale> scales) {
+  TRY(for_rows(weight.rows(), [&](std::int64_t first, std::int64_t last) {
+    quantize_rows(weight, numbers, first, last, codes, scales);
+  }));
+  return check_finite(name, std::span<const Scale>(scales));
+}
+
+Status put_blocks(const Int8Weight& weight, const std::string& name, std::span<const Int4Block> blocks,
+                  std::span<std::uint8_t> codes, std::span<std::uint16_t> scales) {
+  const std::int64_t columns = weight.columns(), groups = columns / kInt4Group;
+  CHECK(static_cast<std::int64_t>(blocks.size()) == weight.rows() * groups, "{} groups of '{}'", blocks.size(), name);
+  TRY(for_rows(weight.rows(), [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t row = first; row < last; ++row) {
+      for (std::int64_t g = 0; g < groups; ++g)
+        put_block(blocks[static_cast<std::size_t>(row * groups + g)], columns, row, g, codes, scales);
+    }
+  }));
+  return check_finite(name, std::span<const std::uint16_t>(scales));
+}
+
 }  // namespace
 
-Status load_int8(Engine& engine, const Model& model, DType stored, const LoadSome& load, Device& host) {
+Status load_int8(Engine& engine, const Model& model, DType stored, const LoadSome& load, Device& host,
+                 const StoredInt4& int4) {
   Executor& executor = engine.executor();
   const std::span<const Int8Weight> weights = engine.int8_weights();
   for (Parameter parameter : model.parameters()) {
@@ -106,9 +138,20 @@ Status load_int8(Engine& engine, const Model& model, DType stored, const LoadSom
     if (weight != nullptr) scales.emplace(executor, weight->scale_name());
     for (std::int64_t i = 0; i < count; ++i) {
       const Parameter one = layers ? of_layer(parameter, *layers, i) : parameter;
+      const std::string of = layers ? layers->of(i) : one.name;
+      if (weight != nullptr && weight->bits == 4 && int4) {
+        if (const auto blocks = TRY(int4(of, *weight)); blocks) {
+          TRY(put_blocks(*weight, of, *blocks, numbers.part<std::uint8_t>(i, count),
+                         scales->part<std::uint16_t>(i, count)));
+          continue;
+        }
+      }
       const Tensor tensor = TRY(Tensor::load(one, load, host));
-      if (weight != nullptr) {
-        TRY(quantize(*weight, layers ? layers->of(i) : one.name, tensor.numbers(), numbers.part<std::int8_t>(i, count),
+      if (weight != nullptr && weight->bits == 4) {
+        TRY(quantize(*weight, of, tensor.numbers(), numbers.part<std::uint8_t>(i, count),
+                     scales->part<std::uint16_t>(i, count)));
+      } else if (weight != nullptr) {
+        TRY(quantize(*weight, of, tensor.numbers(), numbers.part<std::int8_t>(i, count),
                      scales->part<float>(i, count)));
       } else {
         std::ranges::copy(tensor.numbers(), numbers.part<float>(i, count).begin());

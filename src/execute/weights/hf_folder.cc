@@ -290,6 +290,31 @@ Status load_weights(Executor& executor, const HfFolder& folder, std::int64_t dev
   return {};
 }
 
+namespace {
+
+// Whether rows and columns of the weight are those of the stored tensor: its outputs are in one piece, in their order,
+// behind the summed dims where the parameter is the tensor's transpose, and else before them.
+bool is_stored_alike(const Int8Weight& weight, const MappedTensor& mapped) {
+  const auto ndim = static_cast<int>(weight.order.size()), summed = ndim - weight.outputs;
+  for (int i = 0; i < ndim; ++i) {
+    const int dim = !mapped.turned ? i : i < weight.outputs ? summed + i : i - weight.outputs;
+    if (weight.order[static_cast<std::size_t>(i)] != dim) return false;
+  }
+  return mapped.shape == Shape{weight.rows(), weight.columns()} && mapped.columns == weight.columns();
+}
+
+}  // namespace
+
+Result<std::optional<std::vector<Int4Block>>> stored_int4(const HfFolder& folder, const std::string& parameter,
+                                                          const Int8Weight& weight) {
+  const auto mapped = std::ranges::find(folder.map.tensors, parameter, &MappedTensor::ours);
+  if (mapped == folder.map.tensors.end() || !is_stored_alike(weight, *mapped))
+    return std::optional<std::vector<Int4Block>>();
+  auto blocks = folder.files.read_int4(mapped->theirs);
+  if (!blocks.ok()) return std::move(blocks).error().at({folder.path});
+  return blocks;
+}
+
 Result<std::vector<std::string>> write_hf_tokenizer(const Tokenizer& tokenizer, Store& to) {
   std::vector<std::string> written;
   TokenizerFiles files{{tokenizer.keeps_text() ? kOwnPieces : kPieces, tokenizer.model()}};

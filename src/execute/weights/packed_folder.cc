@@ -10,6 +10,7 @@
 #include "ground/base/files.h"
 #include "ground/base/number_from.h"
 #include "ground/base/parallel.h"
+#include "ground/tensor/int4.h"
 
 namespace systole {
 namespace {
@@ -19,7 +20,7 @@ using checkpoint::SafetensorsFile;
 using checkpoint::SafetensorsSource;
 
 constexpr const char* kFormat = "systole-packed";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2, kInt8Version = 1;  // 2: weights in int4, which readers of 1 do not know
 constexpr const char* kBeginsWithBos = "begins_with_bos";
 constexpr const char* kAgain = "make the folder again: systole quantize MODEL --out FOLDER";
 constexpr std::int64_t kPieceBytes = std::int64_t{4} << 20;
@@ -132,10 +133,14 @@ bool is_packed_folder(const std::string& path) {
   return !path.empty() && is_file(std::filesystem::path(path) / kPackedWeights);
 }
 
-Result<Bytes> write_packed_folder(Executor& executor, HfFolder& from, const Tokenizer& tokenizer, Store& to) {
+Result<Bytes> write_packed_folder(Executor& executor, HfFolder& from, const Tokenizer& tokenizer, Store& to,
+                                  DType parameter) {
   const std::string source = TRY(from.hash());
   std::map<std::string, std::string> metadata = {
-      {"format", kFormat}, {"version", std::to_string(kVersion)}, {"weights", "int8"}, {"source_hash", source}};
+      {"format", kFormat},
+      {"version", std::to_string(parameter == kInt4 ? kVersion : kInt8Version)},
+      {"weights", packed_name(parameter)},
+      {"source_hash", source}};
   if (is_gguf(from.path)) metadata.emplace(kBeginsWithBos, tokenizer.before().empty() ? "false" : "true");
   std::vector<SafetensorsSource> sources;
   const std::vector<ProgramValue>& values = executor.program().values;
@@ -156,7 +161,14 @@ Result<PackedFolder> open_packed_folder(const std::string& path) {
   if (!file.ok()) return below(path, damaged(std::move(file).error()));
   if (Status fits = check_metadata(file->header().metadata); !fits.ok())
     return damaged(std::move(fits).error()).at({path + "/" + kPackedWeights});
-  return PackedFolder{std::move(folder), *std::move(file)};
+  const auto weights = file->header().metadata.find("weights");
+  const std::string kind = weights == file->header().metadata.end() ? "int8" : weights->second;
+  if (kind != "int8" && kind != "int4") {
+    return error(ErrorKind::unsupported, "its weights are in '{}', and int8 and int4 are read", kind)
+        .at({path + "/" + kPackedWeights})
+        .hinted(kAgain);
+  }
+  return PackedFolder{std::move(folder), *std::move(file), kind == "int4" ? kInt4 : DType::i8};
 }
 
 Result<Tokenizer> tokenizer_of(const PackedFolder& packed, const ModelSpec& model) {

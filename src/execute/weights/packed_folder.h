@@ -1,14 +1,15 @@
 #pragma once
-// A packed folder: a published model whose matrices are in int8, as a serving engine keeps them in memory, so that
+// A packed folder: a published model whose matrices are in int8 or int4, as a serving engine keeps them in memory, so that
 // loading is reading. Its files:
 //
 //   packed.safetensors   the parameters of the engine's Program under their names there, row-major: of an Int8Weight
 //                        (describe/passes/int8_weights.h) "blocks.{layer}.attn.q.q8" i8[layer, rows, columns] and
-//                        "blocks.{layer}.attn.q.scale" f32[layer, rows], others in f32
+//                        "blocks.{layer}.attn.q.scale" f32[layer, rows], others in f32;
+//                        in int4 "….q4" and "….scale" with the types of Int8Weight, and tables as in int8
 //   config.json, the tokenizer's files, chat template, generation_config.json, pooling: as in the model's own folder.
 //                        Of a GGUF file: config.json, the tokenizer and the chat template that say the same
 //
-// The header's metadata: "format", "version", "weights" (int8), "source_hash" (HfFolder::hash of the model) and, of a
+// The header's metadata: "format", "version", "weights" (int8, int4), "source_hash" (HfFolder::hash of the model) and, of a
 // GGUF file, "begins_with_bos": its tokenizer is loaded as a GGUF file's, which no file of a tokenizer can say.
 //
 //   HfFolder model = TRY(open_hf_folder("model", spec));
@@ -27,15 +28,18 @@ namespace systole {
 struct PackedFolder {
   HfFolder folder;  // without tensors and map
   checkpoint::SafetensorsFile file;
+  DType parameter = DType::i8;  // or kInt4 (ground/tensor/int4.h): the type of the engine's parameters
 };
 
 bool is_packed_folder(const std::string& path);
 
 // Writes all files into `to`, each whole or absent; returns the bytes of the weights. `executor`: of an engine that has
-// all of the model's parameters, loaded. Reads all of `from` for its hash. Errors: io, no_space; those of the device.
-Result<Bytes> write_packed_folder(Executor& executor, HfFolder& from, const Tokenizer& tokenizer, Store& to);
+// all of the model's parameters, loaded, which have the type `parameter`. Reads all of `from` for its hash. Errors: io, no_space; those of the device.
+Result<Bytes> write_packed_folder(Executor& executor, HfFolder& from, const Tokenizer& tokenizer, Store& to,
+                                  DType parameter = DType::i8);
 
-// Reads the header only. Errors, all with the file's path: not_found, corrupt; unsupported: a newer version.
+// Reads the header only. Errors, all with the file's path: not_found, corrupt; unsupported: a newer version, weights of
+// another kind.
 Result<PackedFolder> open_packed_folder(const std::string& path);
 
 // Errors: as tokenizer_of a HfFolder.

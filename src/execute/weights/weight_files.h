@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "ground/base/hash.h"
 #include "ground/base/result.h"
 #include "ground/store/store.h"
+#include "ground/tensor/int4.h"
 
 namespace systole {
 
@@ -33,6 +35,10 @@ class TensorReader {
   virtual ~TensorReader() = default;
   // As SafetensorsFile::read_elements. REQUIRES: the elements are whole rows.
   virtual Status read_elements(const std::string& name, std::int64_t first, std::span<std::byte> into) const = 0;
+  // As WeightFiles::read_int4.
+  virtual Result<std::optional<std::vector<Int4Block>>> read_int4(const std::string&) const {
+    return std::optional<std::vector<Int4Block>>();
+  }
 };
 
 // Read-only; thread-safe. Borrows the store.
@@ -51,6 +57,11 @@ class WeightFiles {
 
   // Errors: as SafetensorsFile::read_elements.
   Status read_elements(const std::string& name, std::int64_t first, std::span<std::byte> into) const;
+  // All groups of a tensor that is stored in four bits, row by row; nothing: it is stored otherwise. Errors: io, corrupt;
+  // unsupported: a minimum beyond f16.
+  Result<std::optional<std::vector<Int4Block>>> read_int4(const std::string& name) const {
+    return reader_ ? reader_->read_int4(name) : std::optional<std::vector<Int4Block>>();
+  }
   // Hash of the names and bytes of all files, with index and config.json; reads them all. Errors: io.
   Result<Hash128> hash() const;
 

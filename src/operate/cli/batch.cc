@@ -43,7 +43,7 @@ chat::ChatPrompt chat_prompt_of(const ServedModel& served, const std::optional<s
 std::unique_ptr<Engine> engine_of(const ServedModel& served, const Machine& machine, EngineOptions wanted,
                                   bool computes) {
   if (computes) return open_engine(served, machine, std::move(wanted)).value();
-  if (wanted.parameter != DType::i8) wanted.parameter = served.parameter;
+  wanted.parameter = parameter_for(served, wanted.parameter).value();
   wanted.cache = std::min(served.spec.context(), wanted.cache);
   return Engine::create(*served.model, *machine.device, wanted).value();
 }
@@ -72,7 +72,7 @@ OpenModel open_model(const ServedModel& served, const Machine& machine, const Ba
   if (is_vectors) pooling = pooling_of(served, job);
   if (job.kind == BatchKind::chat) chat = chat_prompt_of(served, chat_template);
   EngineOptions wanted{.slots = is_scored(job.kind) ? 1 : job.slots, .cache = served.context_for(job.context)};
-  wanted.parameter = job.int8 ? DType::i8 : DType::f32;
+  wanted.parameter = job.weights;
   wanted.hidden = is_vectors;
   wanted.score = is_scored(job.kind);
   wanted.generates = is_generated(job.kind);

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "execute/weights/testing/gguf_of_folder.h"
+#include "execute/weights/testing/gguf_of_four_bits.h"
 #include "ground/base/document.h"
 #include "ground/base/testing/files.h"
 #include "ground/base/testing/places.h"
@@ -70,6 +70,31 @@ TEST_F(QuantizeCommand, writes_a_folder_that_answers_as_weights_in_int8) {
     EXPECT_EQ(generated({"packed", "--weights", "int8"}).text_at("text"), expected.text_at("text"));
     std::filesystem::remove_all(systole_.folder() / "packed");
   }
+}
+
+TEST_F(QuantizeCommand, in_int4_writes_a_folder_that_answers_as_the_file_of_four_bits) {
+  systole_.write("model.gguf", gguf_of_four_bits((kGolden / "llama").string(), true));
+  const Captured got = run({"--out", "packed", "--weights", "int4", "--limit", "20"}, "model.gguf");
+  ASSERT_EQ(got.exit.code, 0) << got.out << got.err;
+  EXPECT_NE(got.out.find(" in int4: "), std::string::npos) << got.out;
+  EXPECT_NE(got.out.find("packed: weights in int4, "), std::string::npos) << got.out;
+  const Node expected = generated({"model.gguf", "--weights", "int4"}), answer = generated({"packed"});
+  EXPECT_EQ(answer.text_at("text"), expected.text_at("text"));
+  EXPECT_EQ(answer.text_at("weights"), "int4") << "of a packed folder these are the stored ones";
+  for (const char* command : {"generate", "serve"}) {
+    expect_refused(systole_.run({command, "packed", "--backend", "reference", "--weights", "int8"}), 3,
+                   "'packed' is packed in int4, of which no weights in int8 are made", "it was made of");
+  }
+  expect_refused(run({"--out", "twice"}, "packed"), 2, "'packed' is packed in int4 already", "it was made of");
+}
+
+TEST_F(QuantizeCommand, in_int4_refuses_a_model_of_odd_sizes_and_an_error_above_the_limit) {
+  copy("llama", "model");
+  expect_refused(run({"--out", "packed", "--weights", "int4"}), 3, "no matrix of 16n outputs", "--weights int8");
+  systole_.write("model.gguf", gguf_of_four_bits((kGolden / "llama").string(), false));
+  expect_refused(run({"--out", "packed", "--weights", "int4", "--limit", "0"}, "model.gguf"), 1,
+                 "int4 changes bits per byte by ", "--limit ");
+  expect_only({"model", "model.gguf"});
 }
 
 TEST_F(QuantizeCommand, prints_the_error_and_documents_it) {
@@ -154,7 +179,7 @@ TEST_F(QuantizeCommand, refuses_wrong_input_by_name) {
   expect_refused(run({"--out", "packed", "--text", "gone.txt"}), 2, "gone.txt", "");
   expect_refused(run({"--out", "packed", "--text", "empty.txt"}), 2, "no byte that a model could predict",
                  "a longer text");
-  expect_refused(run({"--out", "packed", "--weights", "int3"}), 2, "'int3' is none of int8", "quantize --help");
+  expect_refused(run({"--out", "packed", "--weights", "int3"}), 2, "'int3' is none of int8, int4", "quantize --help");
   expect_refused(run({"--out", "packed", "--limit", "-1"}), 2, "--limit: '-1'", "quantize --help");
   expect_refused(run({}), 2, "--out", "quantize --help");
   expect_only({"empty.txt", "model", "t5"});
@@ -166,7 +191,7 @@ TEST_F(QuantizeCommand, a_packed_folder_is_served_and_nothing_else) {
   expect_refused(run({"--out", "twice"}, "packed"), 2, "'packed' is packed in int8 already", "it was made of");
   for (const char* command : {"generate", "serve"}) {
     expect_refused(systole_.run({command, "packed", "--backend", "reference", "--weights", "f32"}), 2,
-                   "'f32' is none of stored, int8", fmt::format("systole {} --help", command));
+                   "'f32' is none of stored, int8, int4", fmt::format("systole {} --help", command));
   }
   systole_.write("text.txt", text_of(kGolden.parent_path().parent_path() / "data" / "golden" / "scripts.txt"));
   systole_.write(

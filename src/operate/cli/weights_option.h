@@ -4,6 +4,7 @@
 #include <string>
 
 #include "describe/program/program.h"
+#include "ground/tensor/int4.h"
 #include "operate/cli/options.h"
 #include "operate/run/served_model.h"
 
@@ -12,10 +13,12 @@ namespace systole::cli {
 struct WeightsOption {
   std::string kind = "stored";
 
-  // What is in memory: a packed folder's are in int8 as stored.
-  WeightsOption of(const ServedModel& served) const { return {served.parameter == DType::i8 ? "int8" : kind}; }
+  // What is in memory: a packed folder's are as it has them.
+  WeightsOption of(const ServedModel& served) const {
+    return {kind == "stored" && is_packed_type(served.parameter) ? packed_name(served.parameter) : kind};
+  }
   // Of EngineOptions. For "stored" the model's own type replaces it.
-  DType parameter() const { return kind == "int8" ? DType::i8 : DType::f32; }
+  DType parameter() const { return kind == "int8" ? DType::i8 : kind == "int4" ? kInt4 : DType::f32; }
   // "; weights in int8: 12 MB", planned; "" for stored ones.
   std::string note(const Program& program) const;
 };

@@ -44,7 +44,7 @@ std::vector<std::string> serve_options(const Workload& workload) {
   option("--context", std::to_string(serve.context.value_or(workload.model.context())));
   option("--waiting", std::to_string(serve.waiting));
   if (serve.prefill_tokens) option("--prefill-tokens", std::to_string(*serve.prefill_tokens));
-  if (serve.parameter == DType::i8) option("--weights", "int8");
+  if (is_packed_type(serve.parameter)) option("--weights", packed_name(serve.parameter));
   if (serve.cache != DType::f32) option("--cache-type", name_of(serve.cache));
   if (serve.tpot && !serve.prefill_tokens) option("--tpot", fmt::format("{}s", serve.tpot->count()));
   return words;

@@ -20,12 +20,13 @@ Status check_source(const ServedModel& model) {
     return error(ErrorKind::invalid, "'{}' is a run, and a published model is packed", model.name)
         .hinted("write it as one first: systole ckpt export RUN --to FOLDER");
   }
-  if (model.parameter == DType::i8) {
-    return error(ErrorKind::invalid, "'{}' is packed in int8 already", model.name)
+  if (is_packed_type(model.parameter)) {
+    return error(ErrorKind::invalid, "'{}' is packed in {} already", model.name, packed_name(model.parameter))
         .hinted("name the folder or the GGUF file that it was made of");
   }
   if (model.encodes() || model.model->task() == Task::masked) {
-    return error(ErrorKind::unsupported, "a model of family '{}' does not go on from a text, by which int8 is measured",
+    return error(ErrorKind::unsupported,
+                 "a model of family '{}' does not go on from a text, by which its error is measured",
                  model.model->family())
         .hinted("quantise it where it is loaded: systole serve MODEL --weights int8");
   }
@@ -82,21 +83,24 @@ Result<QuantizedModel> quantize_model(const ServedModel& model, const Machine& m
   while (out.ends_with('/')) out.pop_back();
   TRY(check_absent(out));
   const std::vector<std::int32_t> tokens = tokens_of(model, options.text);
-  EngineOptions wanted{
-      .cache = static_cast<std::int64_t>(tokens.size()), .parameter = DType::i8, .score = true, .generates = false};
+  EngineOptions wanted{.cache = static_cast<std::int64_t>(tokens.size()),
+                       .parameter = options.parameter,
+                       .score = true,
+                       .generates = false};
   QuantizedModel made;
-  const std::unique_ptr<Engine> int8 = TRY(open_engine(model, machine, wanted));
-  made.int8 = TRY(bits_of(*int8, model.tokenizer, tokens));
+  const std::unique_ptr<Engine> packed = TRY(open_engine(model, machine, wanted));
+  made.packed = TRY(bits_of(*packed, model.tokenizer, tokens));
   wanted.parameter = model.parameter;
   {
     const std::unique_ptr<Engine> stored = TRY(open_engine(model, machine, wanted));
     made.stored = TRY(bits_of(*stored, model.tokenizer, tokens));
   }
-  made.percent = 100 * std::abs(made.int8.bits - made.stored.bits) / made.stored.bits;
+  made.percent = 100 * std::abs(made.packed.bits - made.stored.bits) / made.stored.bits;
   if (!(made.percent <= options.limit)) return made;  // nor where it is no number
   HfFolder from = TRY(open_hf_folder(model.name, model.spec));
-  made.bytes = TRY(make_whole_folder(
-      out, [&](Store& to) { return write_packed_folder(int8->executor(), from, model.tokenizer, to); }));
+  made.bytes = TRY(make_whole_folder(out, [&](Store& to) {
+    return write_packed_folder(packed->executor(), from, model.tokenizer, to, options.parameter);
+  }));
   made.written = true;
   return made;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Packs a published model in int8 (execute/weights/packed_folder.h), if it then predicts a text about as well as before.
+// Packs a published model in int8 or int4 (execute/weights/packed_folder.h), if it then predicts a text about as well as before.
 
 #include <string>
 
@@ -9,16 +9,17 @@
 namespace systole {
 
 struct QuantizeOptions {
-  std::string out;   // the folder to make
-  std::string text;  // held out; of a long one the beginning is predicted
-  double limit = 1;  // most change of bits per byte, in percent
+  std::string out;              // the folder to make
+  std::string text;             // held out; of a long one the beginning is predicted
+  DType parameter = DType::i8;  // or kInt4 (ground/tensor/int4.h)
+  double limit = 1;             // most change of bits per byte, in percent
 };
 
 struct QuantizedModel {
-  TextBits stored, int8;  // of the text, with weights as stored and in int8
-  double percent = 0;     // how far bits per byte are apart, of the stored one's
-  bool written = false;   // false: percent is above the limit, and no folder was made
-  Bytes bytes;            // of the packed weights
+  TextBits stored, packed;  // of the text, with weights as stored and in int8 or int4
+  double percent = 0;       // how far bits per byte are apart, of the stored one's
+  bool written = false;     // false: percent is above the limit, and no folder was made
+  Bytes bytes;              // of the packed weights
 };
 
 // The weights are those of load_int8, to the bit. The folder is whole or absent, unless the process is killed: then

@@ -126,8 +126,8 @@ TEST_F(Quantize, above_its_limit_writes_nothing) {
   const QuantizedModel made = quantize_model(served, machine_, {.out = out, .text = kText, .limit = 0}).value();
   EXPECT_FALSE(made.written);
   EXPECT_GT(made.percent, 0);
-  EXPECT_NEAR(made.percent, 100 * std::abs(made.int8.per_byte() / made.stored.per_byte() - 1), 1e-9);
-  EXPECT_EQ(made.stored.bytes, made.int8.bytes);
+  EXPECT_NEAR(made.percent, 100 * std::abs(made.packed.per_byte() / made.stored.per_byte() - 1), 1e-9);
+  EXPECT_EQ(made.stored.bytes, made.packed.bytes);
   EXPECT_FALSE(std::filesystem::exists(out));
   EXPECT_FALSE(std::filesystem::exists(out + ".part"));
 }

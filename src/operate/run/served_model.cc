@@ -107,6 +107,9 @@ Result<ServedModel> model_of_weights(const std::string& path, const ModelSpec& s
   ServedModel served = TRY(model_of_weights(path, spec, std::move(tokenizer), DType::f32, [folder](Executor& executor) {
     return load_weights(executor, *folder, 0, true);
   }));
+  served.stored_int4 = [folder](const std::string& parameter, const Int8Weight& weight) {
+    return stored_int4(*folder, parameter, weight);
+  };
   served.hash_of_weights = [folder] { return folder->hash(); };
   return served;
 }
@@ -132,7 +135,7 @@ Result<ServedModel> model_of_packed(const std::string& path) {
   const auto packed = std::make_shared<PackedFolder>(TRY(open_packed_folder(path)));
   const Workload workload = TRY(workload_around(path));
   Tokenizer tokenizer = TRY(tokenizer_of(*packed, workload.model));
-  ServedModel served = TRY(model_of_weights(path, workload.model, std::move(tokenizer), DType::i8,
+  ServedModel served = TRY(model_of_weights(path, workload.model, std::move(tokenizer), packed->parameter,
                                             [packed](Executor& executor) { return load_packed(executor, *packed); }));
   served.hash_of_weights = [path]() -> Result<std::string> {
     const std::string weights = TRY(sha256_of_file(path + "/" + kPackedWeights));
@@ -288,14 +291,22 @@ Result<ServedModel> find_blessed(const std::string& asked) {
 }
 
 Status load_engine(Engine& engine, const ServedModel& model, const LoadSome& load) {
-  if (engine.options().parameter != DType::i8 || model.parameter == DType::i8) return load(engine.executor());
+  if (!is_packed_type(engine.options().parameter) || is_packed_type(model.parameter)) return load(engine.executor());
   const std::unique_ptr<Device> host = make_reference_device();
-  return load_int8(engine, *model.model, model.parameter, load, *host);
+  return load_int8(engine, *model.model, model.parameter, load, *host, model.stored_int4);
+}
+
+Result<DType> parameter_for(const ServedModel& model, DType asked) {
+  if (!is_packed_type(asked) || asked == model.parameter) return model.parameter;
+  if (!is_packed_type(model.parameter)) return asked;
+  return error(ErrorKind::unsupported, "'{}' is packed in {}, of which no weights in {} are made", model.name,
+               packed_name(model.parameter), packed_name(asked))
+      .hinted("name the folder or the GGUF file that it was made of");
 }
 
 Result<std::unique_ptr<Engine>> open_engine(const ServedModel& model, const Machine& machine, EngineOptions options,
                                             StartPhases* phases) {
-  if (options.parameter != DType::i8) options.parameter = model.parameter;
+  options.parameter = TRY(parameter_for(model, options.parameter));
   options.cache = std::min(model.spec.context(), options.cache);
   std::unique_ptr<Engine> engine = TRY(Engine::create(*model.model, *machine.device, options));
   if (phases != nullptr) phases->end("compile");

@@ -29,12 +29,13 @@ struct ServedModel {
   std::unique_ptr<const Model> model;
   ModelSpec spec;
   ResourcesSpec resources;
-  DType parameter = DType::f32;  // i8: of a packed folder
+  DType parameter = DType::f32;  // i8, kInt4: of a packed folder
   Tokenizer tokenizer;
   std::vector<std::int32_t> before;                // tokens at the start of each text
   std::optional<std::int64_t> step;                // of the checkpoint; nothing: a published model
   std::string name;                                // for people: the run, or the folder
   LoadSome load;                                   // the parameters that an executor has
+  StoredInt4 stored_int4 = {};                     // of a published model: matrices that are in four bits already
   std::optional<std::string> chat_template = {};   // of a published model: the text
   std::vector<std::int32_t> ends = {};             // tokens that end an answer beside eos: generation_config.json
   std::optional<PoolingSpec> pooling = {};         // of a published model: how its files make vectors of texts
@@ -83,12 +84,17 @@ Result<ServedModel> find_blessed(const std::string& asked);
 // and the device; then the parameters are undefined.
 Status load_engine(Engine& engine, const ServedModel& model, const LoadSome& load);
 
-// An engine with the parameters loaded. `options.parameter` i8: weights in int8 (execute/serve/int8_loader.h); else it
-// is set here, to the model's, which of a packed folder is i8 in any case. A longer cache than the model's context is
+// An engine with the parameters loaded. `options.parameter` i8 or kInt4: weights in int8 or int4
+// (execute/serve/int8_loader.h); else it is set here, to the model's, which of a packed folder is one of these. A longer
+// cache than the model's context is
 // cut to it. `phases`: "compile" ends before the parameters are read. Errors: those of the engine and of reading the
-// parameters.
+// parameters; unsupported: int8 of a folder packed in int4, or the other way round.
 Result<std::unique_ptr<Engine>> open_engine(const ServedModel& model, const Machine& machine, EngineOptions options,
                                             StartPhases* phases = nullptr);
+
+// The type of an engine's parameters where `asked` is wanted: the model's own, or i8 or kInt4. Errors: unsupported, as
+// open_engine.
+Result<DType> parameter_for(const ServedModel& model, DType asked);
 
 // How the model's conversations become prompts, by its own template or by the text `other`. Nothing: it has none.
 // Errors: those of the template.

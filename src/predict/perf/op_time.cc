@@ -23,6 +23,7 @@ struct Row {
 constexpr Row kRows[] = {
     {"contract", OpClass::contraction},
     {"contract_int8", OpClass::contraction},
+    {"contract_int4", OpClass::contraction},
     {"lora_rows", OpClass::elementwise},
     {"attention", OpClass::attention},
     {"attention_grad", OpClass::attention},
@@ -144,7 +145,7 @@ Seconds product_time(const Graph& graph, const GraphNode& node, const Work& work
                      const MachineSpeed& speed) {
   const DType dtype = graph.type(node.operands[0]).dtype;
   // Products of int8 are not calibrated: where the chip's rate is unknown too, they take f32's, the slower.
-  if (is(node, "contract_int8"))
+  if (is(node, "contract_int8") || is(node, "contract_int4"))
     return Flops(work.flops) / contraction_rate(speed, speed.matmul.contains(DType::i8) ? DType::i8 : dtype) + moving;
   const auto found = speed.products.empty() ? speed.products.end() : speed.products.find({dtype, product_layout(node)});
   if (found == speed.products.end()) return Flops(work.flops) / contraction_rate(speed, dtype) + moving;

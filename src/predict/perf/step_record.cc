@@ -72,18 +72,19 @@ class Recorder {
     }
   }
 
-  // Its rows are quantised by a kernel before it.
+  // Its rows are quantised by a kernel before it. Weights in four bits are priced as those in eight.
   void add_int8_product(const GraphNode& node) {
-    const Type &x = graph_.type(node.operands[0]), &w = graph_.type(node.operands[1]);
-    stretch_.int8_products.push_back(
-        {.rows = x.num_elements() / x.size(x.ndim() - 1), .columns = w.size(0), .summed = w.size(1)});
+    const Type &x = graph_.type(node.operands[0]), &y = graph_.type(node.results[0]);
+    stretch_.int8_products.push_back({.rows = x.num_elements() / x.size(x.ndim() - 1),
+                                      .columns = y.size(y.ndim() - 1),
+                                      .summed = x.size(x.ndim() - 1)});
     ++stretch_.kernels;
     stretch_.moved += (x.bytes() + graph_.type(node.operands[2]).bytes()).count() + x.num_elements();
   }
 
   void add_kernel(const GraphNode& node, const Work& work) {
     const OpClass op_class = class_of(*node.op);
-    if (is(node, "contract_int8")) add_int8_product(node);
+    if (is(node, "contract_int8") || is(node, "contract_int4")) add_int8_product(node);
     if (op_class == OpClass::contraction) return;
     if (op_class == OpClass::attention && !has_one_query(graph_, node)) {
       stretch_.attention.push_back({attention_shape(graph_, node), is(node, "attention_grad")});

@@ -4,6 +4,7 @@
 
 #include "ground/base/counted.h"
 #include "ground/draw/text_table.h"
+#include "ground/tensor/int4.h"
 #include "predict/plan/hardware_plan_text.h"
 
 namespace systole {
@@ -77,7 +78,7 @@ class RowText {
          fmt::format("{}{} of {}", m.fits() ? "" : "does not fit: ", to_string(m.total()), to_string(m.limit)));
     line("",
          fmt::format("{} parameters in {}, {} keys and values{} ({} a slot), {} activations, {} outside",
-                     to_string(m.parameters), name_of(plan_.options.parameter), to_string(m.cache),
+                     to_string(m.parameters), name_of_parameter(plan_.options.parameter), to_string(m.cache),
                      plan_.options.cache_type == DType::f32 ? "" : " in bf16",
                      to_string(Bytes(m.cache.count() / plan_.options.slots)), to_string(m.rest), to_string(m.outside)));
   }

@@ -19,6 +19,7 @@ OpCases paged_cases(DType f);          // paged.cc: page_write, paged_attention
 OpCases reduce_cases(DType f);         // reduce.cc
 OpCases contract_cases(DType f);       // contract.cc
 OpCases int8_cases(DType f);           // contract_int8.cc
+OpCases int4_cases(DType f);           // contract_int4.cc
 OpCases lora_cases(DType f);           // lora_rows.cc
 OpCases dropout_cases(DType f);        // dropout.cc
 OpCases collective_cases(DType f);     // collectives.cc: refused calls only

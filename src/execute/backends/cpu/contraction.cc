@@ -127,6 +127,17 @@ BoundKernel bind_embedding_int8(const NodeInfo& info, const Places& places, Shar
                                 info.operand(2).num_elements(), table.size(0), table.size(1), shared.threads});
 }
 
+std::int64_t contract_int4_scratch(const NodeInfo& info, Shared&) {
+  return contract_int4_workspace(rows_of(info.operand(0)), info.operand(0).shape.back());
+}
+BoundKernel bind_contract_int4(const NodeInfo& info, const Places& places, Shared& shared) {
+  return call(
+      shared.kernels.contract_int4,
+      ContractInt4Args{places.operand<float>(0), places.operand<std::uint8_t>(1), places.operand<std::uint16_t>(2),
+                       places.result<float>(0), rows_of(info.operand(0)), info.result(0).shape.back(),
+                       info.operand(0).shape.back(), shared.int8_unit, places.workspace, shared.threads});
+}
+
 static_assert(kMostAdapterRank == kMostLoraRank);
 BoundKernel bind_lora_rows(const NodeInfo& info, const Places& places, Shared& shared) {
   const Type &x = info.operand(0), &a = info.operand(2);
@@ -141,6 +152,7 @@ constexpr KernelEntry kEntries[] = {
     {"contract", refuses_contract, contract_scratch, bind_contract, "matmul"},
     {"contract_int8", accepts, contract_int8_scratch, bind_contract_int8, "int8", true},
     {"embedding_int8", accepts, nullptr, bind_embedding_int8, "int8", true},
+    {"contract_int4", accepts, contract_int4_scratch, bind_contract_int4, "int4", true},
     {"lora_rows", accepts, nullptr, bind_lora_rows, "lora"},
     {"attention", accepts, attention_scratch, bind_attention, "attention"},
     {"attention_grad", accepts, attention_grad_scratch, bind_attention_grad, "attention"},

@@ -278,7 +278,7 @@ class CpuDevice : public HostDevice {
     const cpu::KernelEntry* entry = cpu::entry_of(info.node.op->name);
     const bool takes_i8 = entry != nullptr && entry->takes_i8;
     const auto check = [takes_i8](const Type& type) {
-      if (takes_i8 && type.dtype == DType::i8) return std::string();
+      if (takes_i8 && cpu::is_packed(type.dtype)) return std::string();
       return cpu::elem_of(type.dtype) ? std::string() : fmt::format("{} has no kernels here", name_of(type.dtype));
     };
     for (int i = 0; i < info.num_operands(); ++i) {

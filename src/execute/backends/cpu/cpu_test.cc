@@ -66,7 +66,7 @@ class Lab {
     const cpu::KernelEntry* entry = cpu::entry_of(c.op);
     if (entry == nullptr) return "no kernel";
     for (int v = 0; v < graph.num_values(); ++v) {
-      if (entry->takes_i8 && graph.type(ValueId{v}).dtype == DType::i8) continue;
+      if (entry->takes_i8 && cpu::is_packed(graph.type(ValueId{v}).dtype)) continue;
       if (!cpu::elem_of(graph.type(ValueId{v}).dtype)) return "a type without kernels";
     }
     if (std::string reason = entry->refuses(info, shared_); !reason.empty()) return reason;

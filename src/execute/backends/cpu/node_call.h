@@ -53,8 +53,10 @@ struct KernelEntry {
   std::int64_t (*workspace)(const NodeInfo&, Shared&);
   BoundKernel (*bind)(const NodeInfo&, const Places&, Shared&);
   const char* kernel;     // display name of the kernel
-  bool takes_i8 = false;  // operands of type i8, beside the types of Elem
+  bool takes_i8 = false;  // operands of type i8, and of int4 u8 and f16, beside the types of Elem
 };
+
+constexpr bool is_packed(DType dtype) { return dtype == DType::i8 || dtype == DType::u8 || dtype == DType::f16; }
 
 // The families of ops; entry_of in table.cc searches all.
 std::span<const KernelEntry> elementwise_entries();

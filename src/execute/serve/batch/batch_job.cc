@@ -94,7 +94,8 @@ Result<BatchJob> read_job(const Node& node) {
   job.name = TRY(text_or(fields, "name"));
   job.slots = TRY(fields.integer("slots", job.slots, 1, 4096));
   job.context = TRY(fields.integer("context", 0, 0, INT32_MAX));
-  job.int8 = TRY(one_of(fields, "weights", "stored", {"stored", "int8"})) == "int8";
+  const std::string weights = TRY(one_of(fields, "weights", "stored", {"stored", "int8", "int4"}));
+  job.weights = weights == "int8" ? DType::i8 : weights == "int4" ? kInt4 : DType::f32;
   job.pooling = TRY(one_of(fields, "pooling", "", {"mean", "last", "cls"}));
   job.normalize = TRY(fields.truth("normalize", true));
   job.chat_template = TRY(text_or(fields, "chat_template"));

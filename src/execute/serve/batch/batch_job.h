@@ -19,6 +19,7 @@
 
 #include "execute/serve/field_template.h"
 #include "ground/base/document.h"
+#include "ground/tensor/int4.h"
 
 namespace systole {
 
@@ -35,7 +36,7 @@ struct BatchJob {
   std::optional<FieldTemplate> prompt = {};
   std::string name = {};  // that requests may call the model by; empty: the name of the model's folder
   std::int64_t slots = 4, context = 0;
-  bool int8 = false;  // weights: int8
+  DType weights = DType::f32;  // f32: stored; i8, kInt4 (ground/tensor/int4.h)
   std::string pooling = {}, chat_template = {};
   bool normalize = true;
   Node fields = Node::map();  // of each request, where a row does not say otherwise

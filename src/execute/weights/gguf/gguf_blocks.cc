@@ -157,7 +157,38 @@ constexpr std::array kOthers = {TypeName{9, "Q8_1"},     TypeName{10, "Q2_K"},  
                                 TypeName{27, "I64"},     TypeName{28, "F64"},     TypeName{29, "IQ1_M"},
                                 TypeName{34, "TQ1_0"},   TypeName{35, "TQ2_0"},   TypeName{39, "MXFP4"}};
 
+constexpr std::uint32_t kQ4_0 = 2, kQ4_1 = 3;
+
+std::uint16_t half_bits(const std::byte* at) {
+  std::uint16_t bits;
+  std::memcpy(&bits, at, sizeof bits);
+  return bits;
+}
+
+// Bits of -8 times an f16, which only adds to the exponent. False: it is beyond f16.
+bool times_minus_eight(std::uint16_t& bits) {
+  std::byte bytes[2];
+  store(DType::f16, bytes, 0, -8 * load(DType::f16, reinterpret_cast<const std::byte*>(&bits), 0));
+  const bool was_finite = (bits & 0x7c00U) != 0x7c00U;
+  bits = half_bits(bytes);
+  return !was_finite || (bits & 0x7c00U) != 0x7c00U;  // infinities are found with the scales
+}
+
 }  // namespace
+
+bool is_int4(const GgufBlock& block) { return block.id == kQ4_0 || block.id == kQ4_1; }
+
+bool as_int4(const GgufBlock& block, std::span<const std::byte> blocks, std::span<Int4Block> into) {
+  const std::byte* at = blocks.data();
+  for (Int4Block& group : into) {
+    group.scale = group.minimum = half_bits(at);
+    if (block.id == kQ4_1) group.minimum = half_bits(at + 2);
+    if (block.id == kQ4_0 && !times_minus_eight(group.minimum)) return false;
+    std::memcpy(group.codes.data(), at + (block.id == kQ4_1 ? 4 : 2), group.codes.size());
+    at += block.bytes;
+  }
+  return true;
+}
 
 const GgufBlock* gguf_block(std::uint32_t id) {
   for (const GgufBlock& block : kRead) {

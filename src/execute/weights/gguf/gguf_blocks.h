@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "ground/tensor/dtype.h"
+#include "ground/tensor/int4.h"
 
 namespace systole {
 
@@ -28,5 +28,11 @@ std::string gguf_types_read();
 
 // REQUIRES: `blocks` are whole, and `into` has as many elements as they.
 void widen(const GgufBlock& block, std::span<const std::byte> blocks, std::span<float> into);
+
+// Whether blocks of the type are groups of int4, of which as_int4 makes them.
+bool is_int4(const GgufBlock& block);
+// The blocks as groups with the same numbers, but for the sign of a zero. False: a minimum, -8 times the scale of a Q4_0,
+// is beyond f16. REQUIRES: is_int4; `into` has as many groups as there are blocks.
+bool as_int4(const GgufBlock& block, std::span<const std::byte> blocks, std::span<Int4Block> into);
 
 }  // namespace systole

@@ -120,5 +120,31 @@ TEST(GgufBlocks, AreNamed) {
   EXPECT_EQ(gguf_types_read(), "F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K");
 }
 
+// Q4_0 and Q4_1 as groups of int4 are the same numbers; of Q4_0 a zero may have the other sign.
+TEST(GgufBlocks, OfFourBitsAreGroupsOfInt4) {
+  for (const char* name : {"Q4_0", "Q4_1"}) {
+    const GgufBlock& block = named(name);
+    ASSERT_TRUE(is_int4(block));
+    for (const double scale : {0.0123, -0.0371, 6e-8, 0.0, 8100.0}) {
+      std::vector<std::byte> bytes = made_up(static_cast<std::size_t>(2 * block.bytes));
+      for (const std::size_t at : {std::size_t{0}, static_cast<std::size_t>(block.bytes)}) {
+        put_half(bytes, at, scale);
+        if (block.bytes == 20) put_half(bytes, at + 2, -0.71);
+      }
+      std::vector<float> want(64);
+      widen(block, bytes, want);
+      std::array<Int4Block, 2> got;
+      ASSERT_TRUE(as_int4(block, bytes, got));
+      for (std::size_t i = 0; i < want.size(); ++i) EXPECT_EQ(value_of(got[i / 32], i % 32), want[i]) << name << i;
+    }
+    std::vector<std::byte> bytes = made_up(static_cast<std::size_t>(block.bytes));
+    put_half(bytes, 0, 9000);
+    std::array<Int4Block, 1> got;
+    EXPECT_EQ(as_int4(block, bytes, got), block.bytes == 20) << "-8 times 9000 is beyond f16";
+  }
+  EXPECT_FALSE(is_int4(named("Q8_0")));
+  EXPECT_FALSE(is_int4(named("Q4_K")));
+}
+
 }  // namespace
 }  // namespace systole

@@ -382,16 +382,20 @@ Status GgufFile::read_elements(const GgufTensor& tensor, std::int64_t first, std
   const GgufBlock& block = *tensor.block;
   const std::int64_t count = static_cast<std::int64_t>(into.size()) / size_of(block.dtype);
   CHECK(first % block.elements == 0 && count % block.elements == 0, "parts of a block of '{}'", tensor.name);
-  const std::int64_t begin = tensor.begin + first / block.elements * block.bytes;
-  const std::int64_t bytes = count / block.elements * block.bytes;
-  CHECK(begin >= tensor.begin && bytes <= tensor.end - begin, "elements beyond '{}'", tensor.name);
-  if (block.widen == nullptr) return store_->read(path_, begin, into);
-  std::vector<std::byte> blocks(static_cast<std::size_t>(bytes));
-  TRY(store_->read(path_, begin, blocks));
+  if (block.widen == nullptr) return read_blocks(tensor, first, into);
+  std::vector<std::byte> blocks(static_cast<std::size_t>(count / block.elements * block.bytes));
+  TRY(read_blocks(tensor, first, blocks));
   std::vector<float> numbers(static_cast<std::size_t>(count));
   widen(block, blocks, numbers);
   std::memcpy(into.data(), numbers.data(), into.size());
   return {};
+}
+
+Status GgufFile::read_blocks(const GgufTensor& tensor, std::int64_t first, std::span<std::byte> into) const {
+  const std::int64_t begin = tensor.begin + first / tensor.block->elements * tensor.block->bytes;
+  CHECK(begin >= tensor.begin && static_cast<std::int64_t>(into.size()) <= tensor.end - begin, "elements beyond '{}'",
+        tensor.name);
+  return store_->read(path_, begin, into);
 }
 
 GgufFile GgufFile::without_values() && {

@@ -67,6 +67,9 @@ class GgufFile {
   // REQUIRES: the elements are whole blocks of the tensor.
   Status read_elements(const GgufTensor& tensor, std::int64_t first, std::span<std::byte> into) const;
 
+  // The same elements as they are stored. REQUIRES: as read_elements; `into`: as many bytes as the blocks have.
+  Status read_blocks(const GgufTensor& tensor, std::int64_t first, std::span<std::byte> into) const;
+
   // The file without its metadata, which may take megabytes.
   GgufFile without_values() &&;
 

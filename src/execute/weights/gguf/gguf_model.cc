@@ -181,16 +181,42 @@ class GgufReader : public TensorReader {
     if (view.head == 0) return file_.read_elements(view.tensor, view.first + first, into);
     const std::int64_t width = view.shape.back(), bytes = width * size_of(view.tensor.block->dtype);
     for (std::int64_t row = first / width; !into.empty(); ++row) {
-      const std::int64_t in_head = row % view.head, half = view.head / 2;
-      const std::int64_t there = row - in_head + in_head % half * 2 + in_head / half;
       const auto part = into.first(static_cast<std::size_t>(bytes));
-      TRY(file_.read_elements(view.tensor, there * width, part));
+      TRY(file_.read_elements(view.tensor, there(view, row) * width, part));
       into = into.subspan(part.size());
     }
     return {};
   }
 
+  Result<std::optional<std::vector<Int4Block>>> read_int4(const std::string& name) const override {
+    const View& view = views_.at(name);
+    const GgufBlock& block = *view.tensor.block;
+    if (!is_int4(block)) return std::optional<std::vector<Int4Block>>();
+    const std::int64_t count = num_elements(view.shape), width = view.shape.back();
+    std::vector<std::byte> bytes(static_cast<std::size_t>(count / block.elements * block.bytes));
+    TRY(file_.read_blocks(view.tensor, view.first, bytes));
+    std::vector<Int4Block> blocks(static_cast<std::size_t>(count / block.elements)), ordered;
+    if (!as_int4(block, bytes, blocks)) {
+      return error(ErrorKind::unsupported, "tensor '{}' has a scale of {} too large for four bits", name, block.name)
+          .hinted("--weights int8 takes it");
+    }
+    if (view.head == 0) return std::optional(std::move(blocks));
+    const auto groups = static_cast<std::size_t>(width / block.elements);
+    for (std::int64_t row = 0; row < count / width; ++row) {
+      const auto from =
+          blocks.begin() + static_cast<std::ptrdiff_t>(there(view, row)) * static_cast<std::ptrdiff_t>(groups);
+      ordered.insert(ordered.end(), from, from + static_cast<std::ptrdiff_t>(groups));
+    }
+    return std::optional(std::move(ordered));
+  }
+
  private:
+  // The row of the file that is read as `row`.
+  static std::int64_t there(const View& view, std::int64_t row) {
+    const std::int64_t in_head = row % view.head, half = view.head / 2;
+    return row - in_head + in_head % half * 2 + in_head / half;
+  }
+
   GgufFile file_;
   std::map<std::string, View> views_;
 };

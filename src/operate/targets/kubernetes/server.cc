@@ -167,9 +167,9 @@ void check_model(const KubernetesJob& k, PodParts& parts) {
           "without size, nfs or a bucket that has it",
           comment_text(from)));
   }
-  if (w.serve.parameter != DType::i8 && w.serve.parameter != DType::f32)
+  if (w.serve.parameter == DType::bf16 || w.serve.parameter == DType::f16)
     parts.warnings.push_back(
-        "serve.parameter: a server keeps a model's weights as the model has them, or with i8 in int8");
+        "serve.parameter: a server keeps a model's weights as the model has them, or with i8 in int8, with i4 in int4");
 }
 
 // How the autoscaler names the metric: GKE's adapter by Cloud Monitoring, others as the servers do.

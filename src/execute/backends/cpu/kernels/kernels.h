@@ -13,6 +13,7 @@
 #include "execute/backends/cpu/kernels/elem.h"
 #include "execute/backends/cpu/kernels/embedding.h"
 #include "execute/backends/cpu/kernels/gemm.h"
+#include "execute/backends/cpu/kernels/int4.h"
 #include "execute/backends/cpu/kernels/int8.h"
 #include "execute/backends/cpu/kernels/lora.h"
 #include "execute/backends/cpu/kernels/movement.h"
@@ -54,6 +55,7 @@
   KERNEL(gemm, GemmArgs)                           \
   KERNEL(contract_int8, ContractInt8Args)          \
   KERNEL(embedding_int8, EmbeddingInt8Args)        \
+  KERNEL(contract_int4, ContractInt4Args)          \
   KERNEL(lora_rows, LoraRowsArgs)
 
 namespace systole::cpu {
