@@ -89,7 +89,7 @@ TEST_F(QuantizeCommand, in_int4_writes_a_folder_that_answers_as_the_file_of_four
 }
 
 TEST_F(QuantizeCommand, in_int4_refuses_a_model_of_odd_sizes_and_an_error_above_the_limit) {
-  copy("gpt2", "model");
+  copy("llama", "model");
   expect_refused(run({"--out", "packed", "--weights", "int4"}), 3, "no matrix of 16n outputs", "--weights int8");
   systole_.write("model.gguf", gguf_of_four_bits((kGolden / "llama").string(), false));
   expect_refused(run({"--out", "packed", "--weights", "int4", "--limit", "0"}, "model.gguf"), 1,
