@@ -8,7 +8,7 @@
 namespace systole {
 struct ServingRanksArguments;
 struct WeightsOption;
-}
+}  // namespace systole
 
 namespace systole::cli {
 
