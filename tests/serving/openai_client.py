@@ -148,6 +148,11 @@ def a_stream_tells_its_usage(s):
         equal(pieces[-1].choices, [], "choices of the last piece")
         usage = pieces[-1].usage
         holds(0 < usage.completion_tokens <= 5 and usage.prompt_tokens > 0, usage)
+    pieces = list(s.client.completions.create(
+        model=MODEL, prompt="word", max_tokens=5, temperature=0, stream=True, extra_body={"ignore_eos": True},
+        stream_options={"include_usage": True, "continuous_usage_stats": True}))
+    made = [p.usage.completion_tokens for p in pieces]
+    holds(made == sorted(made) and made[0] >= 1 and made[-1] == 5, f"tokens so far in each piece: {made}")
 
 
 @check("open")
@@ -300,7 +305,7 @@ def methods_and_paths(s):
 
 @check("open")
 def health_tokens_and_metrics(s):
-    for path in ("/health/live", "/health/ready"):
+    for path in ("/health/live", "/health/ready", "/health"):
         equal(s.raw("GET", path)[0], 200, path)
     tokens = json.loads(s.raw("POST", "/tokenize", json.dumps({"prompt": "word"}))[2])
     equal(tokens["count"], len(tokens["tokens"]))

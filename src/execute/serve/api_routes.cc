@@ -275,6 +275,8 @@ std::vector<HttpRoute> api_routes(const ServedApi& api, ServingThread& serving, 
           false),
       route(
           "GET", "/health/ready", [routes](Request) { return routes->ready(); }, false),
+      route(  // vLLM's name, for which load generators ask
+          "GET", "/health", [routes](Request) { return routes->ready(); }, false),
       route("GET", "/metrics", [routes](Request) { return routes->metrics(); }),
   };
 }

@@ -85,6 +85,7 @@ TEST_F(ApiRoutesLoad, draining_refuses_what_comes_and_lets_end_what_runs) {
   ASSERT_TRUE(engine->holds(2)) << "in the step that began the other";
   serving_->drain();
   EXPECT_EQ(status_of(get("/health/ready")), 503);
+  EXPECT_EQ(status_of(get("/health")), 503);
   EXPECT_EQ(status_of(get("/health/live")), 200);
   HttpWire late = queue(completion());
   engine->pass(3);

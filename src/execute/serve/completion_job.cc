@@ -147,7 +147,7 @@ class CompletionJob : public std::enable_shared_from_this<CompletionJob> {
   }
   void send_choice(Node choice) {
     Node node = answer_node(request_, head_, {std::move(choice)});
-    if (request_.with_usage) node.set("usage", Node());
+    if (request_.with_usage) node.set("usage", request_.usage_in_pieces ? to_node(usage_) : Node());
     write(event(node));
   }
 

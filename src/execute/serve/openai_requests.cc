@@ -123,6 +123,7 @@ Status read_common(Fields& fields, CompletionRequest& request) {
       return key_error(ErrorKind::invalid, "stream_options", "only a request with stream: true has them");
     Fields of_stream(*options);
     request.with_usage = TRY(of_stream.truth("include_usage", false));
+    request.usage_in_pieces = TRY(of_stream.truth("continuous_usage_stats", false)) && request.with_usage;
     TRY(of_stream.only("include_obfuscation", Node(false)));
     TRY(of_stream.nothing_else());
   }

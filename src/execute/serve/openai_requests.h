@@ -30,6 +30,7 @@ struct CompletionRequest {
   bool seeded = false;                      // otherwise the seed is the server's choice
   std::vector<std::string> stop;            // at most 4, of at most 1,024 bytes
   bool stream = false, with_usage = false;  // stream_options.include_usage
+  bool usage_in_pieces = false;             // vLLM's stream_options.continuous_usage_stats
   bool echo = false;                        // the prompt's text comes first
   std::int64_t min_tokens = 0;              // nothing ends the answer before it has these
   bool ignore_eos = false;                  // the model's end of a text does not end the answer

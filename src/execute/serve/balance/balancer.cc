@@ -191,6 +191,7 @@ std::vector<HttpRoute> Balancer::routes() const {
                      }};
   };
   using Request = const HttpServerRequest&;
+  const auto is_ready = [state = state_](Request, HttpResponder responder) { responder.send(health(*state)); };
   return {
       passes("POST", "/v1/{route*}"),
       passes("GET", "/v1/{route*}"),
@@ -201,8 +202,8 @@ std::vector<HttpRoute> Balancer::routes() const {
          responder.send({.body = to_json(Node::map({{"status", "live"}}))});
        },
        false},
-      {"GET", "/health/ready", [state = state_](Request, HttpResponder responder) { responder.send(health(*state)); },
-       false},
+      {"GET", "/health/ready", is_ready, false},
+      {"GET", "/health", is_ready, false},
       {"GET", "/metrics",
        [state = state_](Request, HttpResponder responder) { answer_metrics(state, std::move(responder)); }},
   };
