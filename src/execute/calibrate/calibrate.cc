@@ -8,6 +8,7 @@
 
 #include "execute/calibrate/measured_kernels.h"
 #include "execute/calibrate/micro_run.h"
+#include "execute/calibrate/serving_rates.h"
 #include "ground/base/error.h"
 
 namespace systole {
@@ -106,6 +107,10 @@ class Calibrator {
       TRY(kernels(dtype));
       TRY(attention_rates(dtype, false));
       TRY(attention_rates(dtype, true));
+    }
+    if (options_.serving != nullptr) {
+      for (CalibratedFact& fact : TRY(measure_serving(*options_.serving, clock_, each_ * 0.2, call_)))
+        add(std::move(fact));
     }
     if (!options_.disk_folder.empty()) {
       const Bytes bytes = (options_.quick ? 64 : 256) * kMiB;

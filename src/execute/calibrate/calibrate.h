@@ -24,8 +24,9 @@ struct CalibratedFact {
 };
 
 struct CalibrateOptions {
-  bool quick = false;       // a sixth of the time, larger spreads
-  std::string disk_folder;  // folder of the file that is written and read; "": no disk measurement
+  bool quick = false;         // a sixth of the time, larger spreads
+  Device* serving = nullptr;  // as a server opens it, for plans of serving; null: these are not measured
+  std::string disk_folder;    // folder of the file that is written and read; "": no disk measurement
   std::function<void(const CalibratedFact&)> told;  // called with each fact as soon as it is known
 };
 

@@ -9,6 +9,7 @@
 #include "ground/base/counted.h"
 #include "operate/cli/command.h"
 #include "operate/run/plan_run.h"
+#include "operate/run/served_model.h"
 
 namespace systole::cli {
 namespace {
@@ -44,9 +45,11 @@ ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& cont
   ResourcesSpec resources;
   if (options.threads > 0) resources.threads = options.threads;
   const Machine machine = open_machine("cpu", resources, context.clock).value();
-  context.out.notice(fmt::format("{}; {}", machine.identity, options.quick ? "about 15 s" : "about 80 s"));
+  context.out.notice(fmt::format("{}; {}", machine.identity, options.quick ? "about 18 s" : "about 90 s"));
   CalibrateOptions how;
   how.quick = options.quick;
+  const Machine serving = open_machine("cpu", resources, context.clock, serving_use("cpu")).value();
+  how.serving = serving.device.get();
   if (!options.no_disk) how.disk_folder = ".";
   how.told = [&context](const CalibratedFact& fact) {
     const std::string spread = fact.spread > 0 ? fmt::format("±{:.0f}%", 50 * fact.spread) : "";

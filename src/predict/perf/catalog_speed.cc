@@ -104,6 +104,23 @@ Status read_kernels(const CatalogEntry& entry, double times, MachineSpeed& speed
   return {};
 }
 
+// "serve.product.f32.16" with ".cached", and "serve.draw".
+Status read_serving(const CatalogEntry& entry, double times, MachineSpeed& speed) {
+  for (const auto& [key, fact] : entry.facts) {
+    const std::vector<std::string_view> parts = parts_of(key);
+    if (parts[0] != "serve" || parts.size() != 4 || parts[1] != "product") continue;
+    const std::optional<DType> dtype = dtype_named(parts[2]);
+    const std::int64_t rows = std::atoll(parts[3].data());
+    if (!dtype || rows < 1)
+      return error(ErrorKind::invalid, "{} of {} is of no element type and rows", key, entry.name).at(fact.where);
+    speed.served[*dtype].push_back(
+        {rows, FlopRate(TRY(entry.per_second(key)) * times), FlopRate(TRY(entry.per_second(key + ".cached")) * times)});
+  }
+  for (auto& [dtype, products] : speed.served) std::ranges::sort(products, {}, &ServedProducts::rows);
+  if (entry.facts.contains("serve.draw")) speed.draw = FlopRate(TRY(entry.per_second("serve.draw")));
+  return {};
+}
+
 // No limit: only moving the bytes takes time.
 const FlopRate kFree(std::numeric_limits<double>::infinity());
 
@@ -168,6 +185,7 @@ Result<MachineSpeed> speed_of(const CatalogEntry& entry, int cores) {
   if (entry.facts.contains("serial")) speed.serial = TRY(entry.number("serial"));
   TRY(read_products(entry, times, speed));
   TRY(read_kernels(entry, times, speed));
+  TRY(read_serving(entry, times, speed));
   speed.caches = TRY(caches_of(entry, times));
   speed.call = TRY(entry.seconds("call"));
   TRY(check(speed));

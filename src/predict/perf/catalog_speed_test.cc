@@ -24,6 +24,36 @@ TEST(CatalogSpeed, facts_of_a_core_times_the_cores) {
   EXPECT_FALSE(speed.calibrated);
 }
 
+TEST(CatalogSpeed, rates_of_servers_are_read_by_rows) {
+  const CatalogFile base = {"this-machine-2.yaml", R"(systole_catalog: 1
+entries:
+  this-machine-2:
+    kind: cpu
+    doc: "a CPU"
+    calibrated: true
+    facts:
+      chain.f32: { value: 1 G/s, source: a, date: 2026-11-21 }
+      kernel.f32: { value: 1 GFLOP/s, source: a, date: 2026-11-21 }
+      elementary.f32: { value: 1 G/s, source: a, date: 2026-11-21 }
+      matmul.f32: { value: 1 GFLOP/s, source: a, date: 2026-11-21 }
+      memory.bandwidth: { value: 1 GB/s, source: a, date: 2026-11-21 }
+      call: { value: 1 us, source: a, date: 2026-11-21 }
+      serve.draw: { value: 0.1 G/s, source: a, date: 2026-11-21 }
+      serve.product.i8.16: { value: 3 G/s, source: a, date: 2026-11-21 }
+      serve.product.i8.16.cached: { value: 4 G/s, source: a, date: 2026-11-21 }
+      serve.product.i8.4: { value: 5 G/s, source: a, date: 2026-11-21 }
+      serve.product.i8.4.cached: { value: 6 G/s, source: a, date: 2026-11-21 }
+)"};
+  const Catalog catalog = Catalog::read(std::span(&base, 1)).value();
+  const MachineSpeed speed = speed_of(*catalog.find("this-machine-2").value(), 2).value();
+  const std::vector<ServedProducts>& products = speed.served.at(DType::i8);
+  ASSERT_EQ(products.size(), 2U);
+  EXPECT_EQ(products[0].rows, 4);
+  EXPECT_DOUBLE_EQ(products[1].far.count(), 3e9);
+  EXPECT_DOUBLE_EQ(products[1].near.count(), 4e9);
+  EXPECT_DOUBLE_EQ(speed.draw.count(), 0.1e9);
+}
+
 TEST(CatalogSpeed, every_cpu_entry_makes_a_machine) {
   const Catalog catalog = builtin();
   int cpus = 0;

@@ -49,6 +49,12 @@ struct AttentionSpeed {
   FlopRate elementary;
 };
 
+// Products of so many rows with weights, each of which is read once: weights a second behind the last cache, and in it.
+struct ServedProducts {
+  std::int64_t rows = 1;
+  FlopRate far, near;
+};
+
 struct MachineSpeed {
   std::string name;                       // "this-machine"
   std::string source;                     // where the rates come from, with date; for people
@@ -71,7 +77,11 @@ struct MachineSpeed {
   BytesPerSecond update;  // of optimizers, which write where they have read; zero: memory's
   std::vector<CacheLevel> caches;  // smallest first; may be empty
   Seconds call;                    // to start one kernel
-  std::optional<LinkCost> link;    // between ranks; empty: collectives cannot be priced
+  // Of a device that serves, by the type of the weights, ascending; `serves`: products take these where they are known.
+  std::map<DType, std::vector<ServedProducts>> served;
+  bool serves = false;
+  FlopRate draw;                 // logits a second from which one thread draws a token; zero: unknown
+  std::optional<LinkCost> link;  // between ranks; empty: collectives cannot be priced
   // The ranks' own threads move the bytes (shared memory, sockets): only waiting overlaps with other work.
   bool cores_move_bytes = false;
 };

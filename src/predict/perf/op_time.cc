@@ -1,6 +1,7 @@
 #include "predict/perf/op_time.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -139,9 +140,39 @@ Seconds side_by_side(Seconds working, Seconds moving, const MachineSpeed& speed)
   return std::max(working, moving) + std::min(working, moving) * speed.serial;
 }
 
+// Of a device that serves, as measured for the nearest numbers of rows: the time grows evenly between two, and with the
+// rows after the last. Nothing: not measured.
+std::optional<Seconds> served_product(const Graph& graph, const GraphNode& node, const Work& work, Seconds moving,
+                                      const MachineSpeed& speed) {
+  const auto elements = [&](ValueId id) { return static_cast<double>(graph.type(id).num_elements()); };
+  const auto found = speed.served.find(graph.type(node.operands[1]).dtype);
+  const double weights = elements(node.operands[1]);
+  if (!speed.serves || found == speed.served.end() || weights == 0) return std::nullopt;
+  const double rows = std::sqrt(elements(node.operands[0]) * elements(node.results[0]) / weights);
+  // The share that comes from behind the last cache.
+  double far = 1;
+  if (!speed.caches.empty()) {
+    const Seconds near = moving_after(speed.caches.back().size, work, false, speed),
+                  most = moving_after(speed.caches.back().size + Bytes(1), work, false, speed);
+    if (most > near) far = std::clamp((moving - near) / (most - near), 0.0, 1.0);
+  }
+  const auto time_of = [&](const ServedProducts& at) {
+    return weights * (far / at.far.count() + (1 - far) / at.near.count());
+  };
+  const std::vector<ServedProducts>& known = found->second;
+  const auto above =
+      std::ranges::find_if(known, [&](const ServedProducts& at) { return static_cast<double>(at.rows) >= rows; });
+  if (above == known.end()) return Seconds(time_of(known.back()) * rows / static_cast<double>(known.back().rows));
+  if (above == known.begin()) return Seconds(time_of(*above));
+  const ServedProducts& below = *(above - 1);
+  const double share = (rows - static_cast<double>(below.rows)) / static_cast<double>(above->rows - below.rows);
+  return Seconds(time_of(below) + share * (time_of(*above) - time_of(below)));
+}
+
 // Calibration measures products on operands in the last cache; bytes from behind it add the difference.
 Seconds product_time(const Graph& graph, const GraphNode& node, const Work& work, Seconds moving,
                      const MachineSpeed& speed) {
+  if (const std::optional<Seconds> measured = served_product(graph, node, work, moving, speed)) return *measured;
   const DType dtype = graph.type(node.operands[0]).dtype;
   // Products of int8 are not calibrated: where the chip's rate is unknown too, they take f32's, the slower.
   if (is(node, "contract_int8"))

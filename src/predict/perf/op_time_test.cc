@@ -39,6 +39,24 @@ TEST(OpTime, a_contraction_computes_and_moves) {
   EXPECT_NEAR(time_of_last(square_matmul(100, DType::bf16), round_machine()).count(), 0.5e-3 + 0.06e-3 + 1e-6, 1e-12);
 }
 
+TEST(OpTime, a_server_takes_the_times_of_few_rows) {
+  const auto product = [](std::int64_t rows) {
+    Graph g("few");
+    contract(g.input("x", Type(DType::f32, {rows, 100})), g.input("w", Type(DType::f32, {100, 200})), "mk,kn->mn");
+    return g;
+  };
+  MachineSpeed speed = round_machine();
+  speed.served[DType::f32] = {{1, FlopRate(1e9), FlopRate(4e9)}, {5, FlopRate(0.5e9), FlopRate(1e9)}};
+  EXPECT_NEAR(time_of_last(product(3), speed).count(), 120e-6 + 83.6e-6 + 1e-6, 1e-12) << "of training";
+  speed.serves = true;
+  // 20,000 weights: 20 µs for a row, 40 µs for five.
+  EXPECT_NEAR(time_of_last(product(1), speed).count(), 20e-6 + 1e-6, 1e-12);
+  EXPECT_NEAR(time_of_last(product(3), speed).count(), 30e-6 + 1e-6, 1e-12);
+  EXPECT_NEAR(time_of_last(product(10), speed).count(), 80e-6 + 1e-6, 1e-12);
+  speed.caches = {{Bytes(1 << 20), BytesPerSecond(2e9), BytesPerSecond(2e9)}};
+  EXPECT_NEAR(time_of_last(product(1), speed).count(), 5e-6 + 1e-6, 1e-12) << "of the cache";
+}
+
 TEST(OpTime, weights_in_int8_move_a_quarter_and_compute_at_their_rate_or_f32s) {
   Graph g("int8");
   contract_int8(g.input("x", Type(DType::f32, {1, 100})), g.input("w", Type(DType::i8, {100, 100})),

@@ -73,7 +73,7 @@ class Player {
   void prefill(const ServingStep::Piece& piece) {
     for (std::int64_t at = piece.begin; at < piece.end;) {
       const std::int64_t count = piece.run > 0 ? std::min(piece.run, piece.end - at) : piece.end - at;
-      const Seconds took = server_.times.prefill_of(count);
+      const Seconds took = server_.times.prefill_of(count, at);
       scheduler_.ran(count, took);
       now_ += took;
       at += count;
@@ -88,16 +88,21 @@ class Player {
       if (!std::exchange(running_.at(piece.id).begun, true)) times.started = now_;
       prefill(piece);
       if (!piece.last) continue;
+      now_ += server_.times.draw;
       if (times.answer == 0) times.first = now_;
       take_token(piece.id);
       ++tokens;
     }
     if (const std::int64_t rows = std::ssize(step.decode); rows > 0) {
-      const Seconds took = server_.times.decode_of(rows);
-      scheduler_.decoded(rows, took);
+      std::int64_t seen = 0;
+      for (const ServingStep::Sequence& placed : step.decode)
+        seen += running_.at(placed.id).request.prompt + played_.requests[placed.id].answer;
+      const Seconds took = server_.times.decode_of(rows, seen);
+      scheduler_.decoded(rows, took + server_.times.draw * static_cast<double>(rows));
       now_ += took;
     }
     for (const ServingStep::Sequence& placed : step.decode) {
+      now_ += server_.times.draw;
       take_token(placed.id);
       ++tokens;
     }
@@ -125,21 +130,29 @@ class Player {
   SimulatedServing played_;
 };
 
-// Of the smallest that holds it. REQUIRES: one does.
-Seconds time_of(const ServingTimes::BySize& times, std::int64_t size) {
+// The smallest that holds it. REQUIRES: one does.
+ServingTimes::BySize::const_iterator bucket_for(const ServingTimes::BySize& times, std::int64_t size) {
   const auto bucket = std::ranges::lower_bound(times, size, {}, &std::pair<std::int64_t, Seconds>::first);
   CHECK(bucket != times.end(), "no bucket holds {}", size);
-  return bucket->second;
+  return bucket;
 }
 
 }  // namespace
 
-Seconds ServingTimes::prefill_of(std::int64_t prompt) const {
-  const std::int64_t longest = prefill.back().first, rest = (prompt - 1) % longest + 1;
-  return prefill.back().second * static_cast<double>((prompt - rest) / longest) + time_of(prefill, rest);
+Seconds ServingTimes::prefill_of(std::int64_t prompt, std::int64_t start) const {
+  const std::int64_t longest = prefill.back().first;
+  Seconds time;
+  for (std::int64_t done = 0; done < prompt; done += longest) {
+    const auto bucket = bucket_for(prefill, std::min(longest, prompt - done));
+    const auto tokens = static_cast<double>(bucket->first), before = static_cast<double>(start + done);
+    time += bucket->second + prefill_seen * (tokens * (before + (tokens + 1) / 2));
+  }
+  return time;
 }
 
-Seconds ServingTimes::decode_of(std::int64_t sequences) const { return time_of(decode, sequences); }
+Seconds ServingTimes::decode_of(std::int64_t sequences, std::int64_t seen) const {
+  return bucket_for(decode, sequences)->second + decode_seen * static_cast<double>(seen);
+}
 
 // Prefill gives a token without a position of its own; each further one takes a position.
 std::int64_t SimulatedServer::answered(const ArrivingRequest& request) const {

@@ -3,8 +3,8 @@
 // that each piece of a prompt and each decode moves by its predicted time, which the scheduler is told as the server's
 // is told the measured one. A step is that of ServingLoop::step: pieces of prompts one after the other, the last of a
 // prompt giving its first token, then one token of every running sequence. No two prompts begin alike, and no tokens are
-// guessed. Requests that arrive during a step join after it. Time outside the device (HTTP, tokenizer, sampling) counts
-// as none.
+// guessed. Requests that arrive during a step join after it. Time of HTTP and the tokenizer, which
+// other threads than the device's take, counts as none.
 
 #include <cstdint>
 #include <span>
@@ -20,9 +20,13 @@ struct ServingTimes {
   using BySize = std::vector<std::pair<std::int64_t, Seconds>>;  // ascending
   BySize prefill;                                                // by tokens of a piece
   BySize decode;                                                 // by sequences, a token of each
-  // A prompt, in the longest pieces and a last one.
-  Seconds prefill_of(std::int64_t prompt) const;
-  Seconds decode_of(std::int64_t sequences) const;
+  // More for each position that a token sees, of pieces and of decodes; 0: a device computes all positions of a table.
+  Seconds prefill_seen = {}, decode_seen = {};
+  Seconds draw = {};  // of a token from its logits
+  // A prompt's tokens after the first `start`, in the longest pieces and a last one.
+  Seconds prefill_of(std::int64_t prompt, std::int64_t start = 0) const;
+  // `seen`: positions of all sequences. Without drawing.
+  Seconds decode_of(std::int64_t sequences, std::int64_t seen = 0) const;
 };
 
 struct SimulatedServer {

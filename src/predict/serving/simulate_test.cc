@@ -43,6 +43,19 @@ TEST(Simulate, steps_by_hand) {
   EXPECT_EQ(played.steps.size(), 3U);
 }
 
+// Prompts of 10 in pieces of 1000: 1000 × 1001 / 2 positions. A decode sees the prompt and the answer so far.
+TEST(Simulate, positions_that_tokens_see_and_draws_take_time) {
+  SimulatedServer server = server_of(2, 10, 1);
+  server.times.prefill_seen = Seconds(1e-5);
+  server.times.decode_seen = Seconds(0.1);
+  server.times.draw = Seconds(0.5);
+  const std::vector<ArrivingRequest> arrivals = {{Seconds(0.0), 10, 3}};
+  const SimulatedRequest one = simulate(server, arrivals).requests[0];
+  EXPECT_NEAR(one.first.count(), 10 + 5.005 + 0.5, 1e-9);
+  EXPECT_NEAR((one.ended - one.first).count(), 1 + 1.1 + 0.5 + 1 + 1.2 + 0.5, 1e-9);
+  EXPECT_NEAR(server.times.prefill_of(10, 100).count(), 10 + 1e-5 * (1000 * 100 + 500500), 1e-9);
+}
+
 TEST(Simulate, a_long_prompt_in_pieces_holds_others_up_for_one_at_a_time) {
   SimulatedServer server;
   server.times = {{{4, Seconds(1.0)}, {10, Seconds(2.0)}}, {{1, Seconds(0.5)}, {2, Seconds(0.75)}}};

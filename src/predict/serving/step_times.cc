@@ -2,6 +2,9 @@
 
 #include <functional>
 
+#include "describe/ir/rewrite.h"
+#include "predict/perf/op_time.h"
+
 namespace systole {
 namespace {
 
@@ -12,12 +15,42 @@ ServingTimes times_of(const EngineOptions& options, const std::function<Seconds(
   return times;
 }
 
+// Of attention over pages in a function.
+Seconds paged_time(const Program& program, const std::string& name, const MachineSpeed& speed) {
+  Seconds time;
+  for (std::size_t f = 0; f < program.functions.size(); ++f) {
+    if (program.functions[f].name != name) continue;
+    each_kernel(program.functions[f].graph, speed, touched_between(program, static_cast<int>(f)),
+                [&](const GraphNode& node, Seconds one, double runs) {
+                  if (is(node, "paged_attention")) time += (one - speed.call) * runs;
+                });
+  }
+  return time;
+}
+
+// Logits of a token.
+std::int64_t vocabulary_of(const Program& program, const EngineOptions& options) {
+  const std::int64_t rows = options.batches.back();
+  const int logits = program.value_named(decode_name(rows) + "/logits");
+  return program.values[static_cast<std::size_t>(logits)].type.num_elements() / rows;
+}
+
 }  // namespace
 
 ServedTimes times_on_machine(const Program& program, const EngineOptions& options, const MachineSpeed& speed) {
-  const Estimate estimated = estimate(program, speed);
+  MachineSpeed serving = speed;
+  serving.serves = true;
+  const Estimate estimated = estimate(program, serving);
   if (estimated.unknown) return {{}, estimated.unknown};
-  return {times_of(options, [&](const std::string& name) { return estimated.schedule_named(name).time; }), {}};
+  // Kernels of the cpu compute the positions that a token sees, not all that its table has room for.
+  const auto paged = [&](const std::string& name) { return paged_time(program, name, serving); };
+  ServingTimes times =
+      times_of(options, [&](const std::string& name) { return estimated.schedule_named(name).time - paged(name); });
+  const auto positions = [&](std::int64_t queries) { return static_cast<double>(queries * options.cache); };
+  times.prefill_seen = paged(prefill_name(options.buckets.back())) * (1 / positions(options.buckets.back()));
+  times.decode_seen = paged(decode_name(options.batches.back())) * (1 / positions(options.batches.back()));
+  if (speed.draw > FlopRate()) times.draw = Flops(vocabulary_of(program, options)) / speed.draw;
+  return {std::move(times), {}};
 }
 
 ServedTimes times_on_chip(const Program& program, const EngineOptions& options, const Accelerator& chip,
@@ -26,6 +59,7 @@ ServedTimes times_on_chip(const Program& program, const EngineOptions& options, 
   stack.whole_step = true;
   KernelChoice kernels = choice;
   kernels.narrow_products = true;
+  kernels.half_copies = false;  // parameters are as they are stored
   StepParts step;
   step.kernels = kernels;
   const auto time_of = [&](const std::string& name) {

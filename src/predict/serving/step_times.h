@@ -1,7 +1,7 @@
 #pragma once
 // The time of each function of the serving Program (describe/job/engine_program.h) and the memory that it needs, from
 // the same Program that `systole serve` runs. A piece of a prompt computes its whole bucket, and a decode its bucket of
-// sequences over the whole length of their tables, whatever is in them, so each has one time.
+// sequences; on chips over the whole length of their tables, whatever is in them, so each has one time.
 
 #include <optional>
 #include <string>
