@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "describe/models/list.h"
+#include "describe/stablehlo/module.h"
 #include "execute/backends/reference/reference.h"
 #include "execute/runtime/initialize.h"
 #include "execute/serve/serving_loop.h"
@@ -24,8 +26,8 @@ serve: { slots: 3, traffic: { rate: 1 } }
 
 class ServedIsPlanned : public testing::Test {
  protected:
-  std::unique_ptr<Engine> engine() {
-    std::unique_ptr<Engine> made = std::move(Engine::create(*model_, *device_, {.slots = 3})).value();
+  std::unique_ptr<Engine> engine(const EngineOptions& options = {.slots = 3}) {
+    std::unique_ptr<Engine> made = std::move(Engine::create(*model_, *device_, options)).value();
     for (const Parameter& p : model_->parameters())
       made->executor().write(made->program().value_named(p.name), 0, initial_value(p, 3).bytes()).value();
     return made;
@@ -62,6 +64,35 @@ TEST_F(ServedIsPlanned, memory_is_that_of_the_engines_program) {
   EXPECT_EQ(memory.total(), served->program().arena);
   EXPECT_EQ(memory.cache, memory_by_owner(served->program())[Residence::cache]);
   EXPECT_EQ(memory.cache.count(), 2 * 2 * 3 * 32 * 8 * 4);  // of keys and of values: layers, slots, tokens, head, f32
+}
+
+// What `serve.compute: bf16` plans: products of bf16, lowered for XLA, and the answers of f32 but for rounding.
+TEST_F(ServedIsPlanned, computing_in_bf16_is_lowered_and_near_f32) {
+  const std::unique_ptr<Engine> wide = engine(),
+                                narrow = engine({.slots = 3, .compute = DType::bf16, .cache_type = DType::bf16});
+  const Program& program = narrow->program();
+  const std::string text = stablehlo::lower(program, program.function_named("decode.2")).text;
+  std::size_t products = 0;
+  for (std::size_t at = text.find("stablehlo.dot_general"); at != text.npos;
+       at = text.find("stablehlo.dot_general", at + 1)) {
+    const std::string line = text.substr(at, text.find('\n', at) - at);
+    if (line.find("bf16>, tensor<") != line.npos) ++products;
+  }
+  EXPECT_GE(products, 7U) << "of a layer, and the head\n" << text;
+  const std::int32_t prompt[] = {3, 1, 4, 1, 5, 9, 2, 6};
+  for (Engine* one : {wide.get(), narrow.get()}) {
+    one->prefill(0, prompt).value();
+    const Engine::Next next[] = {{0, 7}};
+    one->decode(next).value();
+  }
+  double most = 0, apart = 0;
+  for (std::size_t i = 0; i < wide->logits(0).size(); ++i) {
+    most = std::max(most, std::abs(static_cast<double>(wide->logits(0)[i])));
+    apart = std::max(apart, std::abs(static_cast<double>(wide->logits(0)[i]) - narrow->logits(0)[i]));
+  }
+  // Eight significant bits; a dozen roundings in each of two layers, and the head's.
+  EXPECT_LE(apart, 25 * most / 256);
+  EXPECT_GT(apart, 0);
 }
 
 // Moves by a second each time that it is asked, so that every prefill and every decode takes one.

@@ -32,6 +32,11 @@ EngineOptions completed(const Model& model, EngineOptions options) {
                name_of(options.cache_type), model.family())
              .hinted("leave out --cache-type, or serve.cache"));
   }
+  if (options.compute != DType::f32 && (options.cache_type != options.compute || options.parameter == DType::i8)) {
+    fail(error(ErrorKind::unsupported, "computing in {} with keys and values in {} and parameters in {}",
+               name_of(options.compute), name_of(options.cache_type), name_of(options.parameter))
+             .hinted("serve.cache: bf16 and serve.parameter: bf16"));
+  }
   if (options.adapters.count > 0 && model.task() != Task::language) {
     fail(error(ErrorKind::unsupported, "adapters are served where an answer goes on from its prompt, not by a {}",
                model.family())
@@ -133,7 +138,7 @@ ServingGraphs serving_graphs(const Model& model, const EngineOptions& options) {
 
 Program engine_program(const ServingGraphs& graphs, const EngineOptions& options, const Target& target,
                        const WorkspaceOf& workspace_of) {
-  return serving_program("generate", graphs, Mesh{}, options.parameter, target, workspace_of);
+  return serving_program("generate", graphs, Mesh{}, options.parameter, options.compute, target, workspace_of);
 }
 
 Program engine_program(const Model& model, const EngineOptions& options, const Target& target,

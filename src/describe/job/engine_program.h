@@ -32,6 +32,7 @@ struct EngineOptions {
   // Of a decoder's cache, of kPagePositions positions each; 0: as many as fill all slots. With fewer, slots share them.
   std::int64_t pages = 0;
   DType parameter = DType::f32;   // dtype of the parameters; i8: of the matrices (describe/passes/int8_weights.h)
+  DType compute = DType::f32;     // bf16: of a decoder with such a cache, and no i8
   DType cache_type = DType::f32;  // of keys and values; bf16: of a decoder alone
   bool hidden = false;            // computes the last hidden states of whole texts
   bool score = false;             // computes how likely given tokens are, in pieces of the lengths of `buckets`

@@ -46,14 +46,14 @@ std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs) {
 }
 
 Program serving_program(const std::string& name, const ServingGraphs& graphs, const Mesh& mesh, DType parameter,
-                        const Target& target, const WorkspaceOf& workspace_of) {
+                        DType compute, const Target& target, const WorkspaceOf& workspace_of) {
   if (!mesh.trivial()) {
     fail(error(ErrorKind::unsupported, "a mesh of {} devices ({}): only one device is partitioned yet",
                mesh.num_devices(), to_string(mesh))
              .hinted("leave out 'mesh'"));
   }
   const bool int8 = parameter == DType::i8;
-  const Precision precision{int8 ? DType::f32 : parameter, DType::f32, DType::f32, DType::f32};
+  const Precision precision{int8 ? DType::f32 : parameter, compute, DType::f32, DType::f32};
   const std::vector<Int8Weight> weights = int8 ? int8_weights_of(graphs) : std::vector<Int8Weight>();
   ProgramBuilder builder(name, mesh, target, workspace_of);
   for (const auto& [function, graph] : graphs) add_function(builder, function, graph, precision, weights);

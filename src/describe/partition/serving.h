@@ -26,10 +26,10 @@ using ServingGraphs = std::vector<std::pair<std::string, Graph>>;
 // for a model with experts.
 std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs);
 
-// `parameter`: the storage type of parameters; i8: of int8_weights_of, and the others have f32. All computation, but of
-// products with weights in int8, is in f32; caches have their graphs' types.
+// `parameter`: the storage type of parameters; i8: of int8_weights_of, and the others have f32. `compute`: of all computation
+// but of products with weights in int8; products are summed in f32. Caches have their graphs' types.
 // Errors: Failure(invalid); unsupported for a mesh of more than one device; those of int8_weights_of.
 Program serving_program(const std::string& name, const ServingGraphs& graphs, const Mesh& mesh, DType parameter,
-                        const Target& target, const WorkspaceOf& workspace_of);
+                        DType compute, const Target& target, const WorkspaceOf& workspace_of);
 
 }  // namespace systole

@@ -243,6 +243,17 @@ void check_serving(const Workload& w, Rules& broken) {
          ErrorKind::invalid,
          fmt::format("a sequence of {} for a model of context {}", counted(*w.serve.context, "token"), m.context()),
          fmt::format("serve.context: {} at most", m.context())});
+  if (w.serve.compute == DType::bf16) {
+    const auto refuse = [&](const char* why, const char* hint) {
+      broken.push_back({{"serve.compute"}, ErrorKind::invalid, fmt::format("bf16, and {}", why), hint});
+    };
+    if (m.task() != Task::language)
+      refuse("the model does not go on from its prompt: it is served in f32", "serve.compute: f32");
+    else if (w.serve.cache != DType::bf16)
+      refuse("keys and values are kept in f32", "serve.cache: bf16");
+    if (w.serve.parameter == DType::i8)
+      refuse("products with weights in int8 have rows in int8", "serve.compute: f32, or serve.parameter: bf16");
+  }
   const TrafficSpec& t = w.serve.traffic;
   const int given = (t.rate ? 1 : 0) + (t.users ? 1 : 0) + (t.trace.empty() ? 0 : 1);
   if (given == 0)

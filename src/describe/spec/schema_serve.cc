@@ -115,9 +115,17 @@ void add_server_keys(std::vector<Key>& keys) {
            AT(serve.parameter), {{"f32", DType::f32}, {"bf16", DType::bf16}, {"f16", DType::f16}, {"i8", DType::i8}}),
        .doc = "Element type in which the parameters are kept. i8: the matrices alone (`systole serve --weights int8`).",
        .more = "Else `systole serve` keeps a run's as train.precision.parameter has them, and a published "
-               "model's in f32. Computing is in f32.",
+               "model's in f32.",
        .default_yaml = "f32",
        .when = kServed});
+  keys.push_back({.path = "serve.compute",
+                  .codec = choice_codec<DType>(AT(serve.compute), {{"f32", DType::f32}, {"bf16", DType::bf16}}),
+                  .doc = "Element type of products and of what is between them, as GPUs and TPUs are planned.",
+                  .more =
+                      "bf16: products are summed in f32; with serve.cache: bf16, and serve.parameter: bf16 for half "
+                      "of what a step reads. `systole serve` computes in f32.",
+                  .default_yaml = "f32",
+                  .when = kServed});
   keys.push_back({.path = "serve.cache",
                   .codec = choice_codec<DType>(AT(serve.cache), {{"f32", DType::f32}, {"bf16", DType::bf16}}),
                   .doc = "Element type in which keys and values are kept (`systole serve --cache-type`).",

@@ -48,6 +48,7 @@ struct ServeSpec {
     return tokens >= 16 && tokens <= 512 && (tokens & (tokens - 1)) == 0;
   }
   DType parameter = DType::f32;
+  DType compute = DType::f32;         // of products and what is between them: f32 or bf16, with sums in f32
   DType cache = DType::f32;           // of keys and values: f32 or bf16
   std::optional<Seconds> ttft, tpot;  // limits on the 95th percentiles; unset: none
   TrafficSpec traffic;

@@ -87,6 +87,7 @@ ExitCode check_serving(const WorkloadArguments& arguments, const LoadedWorkload&
                                                   .cache = workload.serve.context.value_or(0),
                                                   .buckets = {},
                                                   .parameter = workload.serve.parameter,
+                                                  .compute = workload.serve.compute,
                                                   .cache_type = workload.serve.cache});
   verify(engine_program(*model, engine, device->target(),
                         [&](const Graph& graph, const GraphNode& node) { return device->workspace(graph, node); }));

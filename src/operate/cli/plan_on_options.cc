@@ -40,7 +40,8 @@ Result<StackProfile> stack_named(const std::string& name) {
 
 // Dtypes of matrix products that may be chosen without a change of the workload.
 Result<std::vector<ProductType>> product_types(const std::vector<std::string>& names, const Workload& workload) {
-  const bool wide = workload.train.precision.compute == DType::f32;
+  const bool serves = workload.kind == Workload::Kind::serve;
+  const bool wide = (serves ? workload.serve.compute : workload.train.precision.compute) == DType::f32;
   const std::vector<ProductType> allowed = wide ? std::vector{ProductType::f32, ProductType::tf32}
                                                 : std::vector{ProductType::bf16, ProductType::fp8, ProductType::fp4};
   if (names.empty()) return std::vector{allowed.front()};
@@ -52,9 +53,10 @@ Result<std::vector<ProductType>> product_types(const std::vector<std::string>& n
     if (found == words.end())
       return error(ErrorKind::invalid, "--precision {}: the workload computes in {}, whose products are done in {}",
                    name, wide ? "f32" : "16 bits", fmt::join(words, ", "))
-          .hinted(name == "f32" || name == "tf32" ? "--set train.precision=f32"
-                  : wide                          ? "--set train.precision=bf16"
-                                                  : nearest_hint(name, words));
+          .hinted(serves                            ? "--set serve.compute=f32 or bf16"
+                  : name == "f32" || name == "tf32" ? "--set train.precision=f32"
+                  : wide                            ? "--set train.precision=bf16"
+                                                    : nearest_hint(name, words));
     const ProductType type = allowed[static_cast<std::size_t>(found - words.begin())];
     if (std::ranges::find(types, type) == types.end()) types.push_back(type);
   }
@@ -127,6 +129,12 @@ void add_plan_on_options(Subcommand command, PlanOnOptions& options) {
       "products in any of these: bf16,fp8,fp4; of a workload in f32 f32,tf32 (default: bf16, or f32). What is narrower "
       "is the stack's doing, and trains otherwise")
       .delimiter(',');
+  command
+      .add_option("--search", options.search,
+                  "of workload: serve: also search precision, slots or both, as precision,slots: a table of what "
+                  "devices carry with each")
+      .delimiter(',')
+      .check(one_of({"precision", "slots"}));
   add("--best", options.best, "so many layouts (default: 5)").check(at_least(1));
   add("--explain", options.explain, "an option that lost, by its number or name, beside the choice");
   add("--scale", options.scale,

@@ -88,6 +88,24 @@ TEST_F(PlanServe, an_8b_in_int8_fits_on_v5e_with_keys_and_values_in_bf16_alone) 
   expect_refused(words + " --set serve.cache=f32", 1, "does not fit", "--set serve.cache=bf16");
 }
 
+TEST_F(PlanServe, computing_in_bf16_is_of_accelerators) {
+  const std::string wanted = "plan chat.yaml --set serve.cache=bf16 --set serve.compute=bf16";
+  const Captured seen = shell(wanted + " --set serve.parameter=bf16 --on l4:1");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  EXPECT_NE(seen.out.find("parameters in bf16, "), std::string::npos) << seen.out;
+  expect_refused(wanted, 2, "serve.compute", "--set serve.compute=f32");
+  expect_refused("plan chat.yaml --set serve.compute=bf16 --on l4:1", 2, "serve.compute", "serve.cache: bf16");
+}
+
+TEST_F(PlanServe, searches_precision_and_slots) {
+  const Captured seen = shell("plan chat.yaml --search precision,slots --on l4:1,v5e:1");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  for (const char* words : {"** ", "i8", "bf16, computing in bf16", "a device carries", "quality"})
+    EXPECT_NE(seen.out.find(words), std::string::npos) << words << "\n" << seen.out;
+  EXPECT_NE(seen.err.find("best: "), std::string::npos) << seen.err;
+  expect_refused("plan chat.yaml --search layout", 2, "--search", "slots");
+}
+
 TEST_F(PlanServe, fixed_pieces_are_served_with_that_option) {
   const Captured seen = shell("plan chat.yaml --set serve.prefill_tokens=32");
   ASSERT_EQ(seen.exit.code, 0) << seen.err;

@@ -17,7 +17,7 @@ Result<std::string> set_planned_replicas(CatalogView& view, Workload& workload) 
   ServingPlanner planner = TRY(ServingPlanner::create(workload, TRY(trace_of(workload))));
   OfferRules rules;  // as `systole plan --on` without options
   rules.stack = stack_of(builtin_stacks(), "");
-  rules.products = {ProductType::f32};  // a server computes in f32
+  rules.products = {product_type(workload.serve)};
   TRY(planner.add_offers(view.tables, view.catalog, std::span(&on, 1), rules, view.today));
   const ServingPlan plan = planner.take();
   const ServingRow& best = plan.rows.front();

@@ -104,6 +104,7 @@ Result<ServingPlanner> ServingPlanner::create(const Workload& workload, std::vec
     plan.options = completed(*planner.model_, {.slots = workload.serve.slots,
                                                .cache = workload.serve.context.value_or(0),
                                                .parameter = workload.serve.parameter,
+                                               .compute = workload.serve.compute,
                                                .cache_type = workload.serve.cache});
   } catch (const Failure& failure) { return failure.error(); }
   return planner;
@@ -137,6 +138,9 @@ void ServingPlanner::play(ServingRow& row) const {
 }
 
 Status ServingPlanner::add_here(const Here& here, const std::function<Bytes(const Program&)>& outside) {
+  if (plan_.options.compute != DType::f32)
+    return key_error(ErrorKind::unsupported, "serve.compute", "{} computes in f32", here.name)
+        .hinted("--on h100:1, or --set serve.compute=f32");
   const Program program = TRY(program_for(here.target, here.workspace_of));
   ServingRow row;
   row.name = here.name;

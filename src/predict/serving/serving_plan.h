@@ -55,6 +55,11 @@ struct ServingPlan {
   Seconds first_token(const ServingRow& row) const;
 };
 
+// Of the products of a plan's offers.
+inline ProductType product_type(const ServeSpec& serve) {
+  return serve.compute == DType::bf16 ? ProductType::bf16 : ProductType::f32;
+}
+
 // Builds plans row by row: one model, one Program a target.
 class ServingPlanner {
  public:
@@ -71,7 +76,8 @@ class ServingPlanner {
     Bytes limit;
     std::optional<BytesPerSecond> disk;
   };
-  // `outside`: memory of the process beside the arena of this Program. Errors: as engine_program.
+  // `outside`: memory of the process beside the arena of this Program. Errors: as engine_program;
+  // unsupported: serve.compute, as such a device computes in f32.
   Status add_here(const Here& here, const std::function<Bytes(const Program&)>& outside);
   // Of `any`, each accelerator's cheapest device in its smallest offer. `today`: "2026-11-27", from which the age of
   // prices counts. Errors: as planned_offers.

@@ -170,6 +170,7 @@ void check_model(const KubernetesJob& k, PodParts& parts) {
   if (w.serve.parameter != DType::i8 && w.serve.parameter != DType::f32)
     parts.warnings.push_back(
         "serve.parameter: a server keeps a model's weights as the model has them, or with i8 in int8");
+  if (w.serve.compute != DType::f32) parts.warnings.push_back("serve.compute: a server computes in f32");
 }
 
 // How the autoscaler names the metric: GKE's adapter by Cloud Monitoring, others as the servers do.
