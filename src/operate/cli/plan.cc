@@ -38,6 +38,9 @@ ExitCode plan(const PlanOptions& options, Context& context) {
   const LoadedWorkload loaded = load_workload(options.workload).value();
   if (loaded.workload.kind == Workload::Kind::serve)
     return plan_serve(options.workload, loaded, options.on, options.out, context);
+  if (!options.on.search.empty())
+    fail(error(ErrorKind::invalid, "--search is of serving, and this workload trains")
+             .hinted("leave --search out; --on compares hardware and layouts"));
   if (!options.on.targets.empty()) return plan_on(options.workload, loaded, options.on, options.out, context);
   if (!options.out.empty()) check_writable(options.out).value();
   PrepareOptions preparing = prepare_options(options.workload, loaded, context).value();

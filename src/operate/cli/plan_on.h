@@ -12,7 +12,7 @@ namespace systole::cli {
 struct PlanOnOptions {
   std::vector<std::string> targets, regions, zones;
   std::string objective = "fastest", deadline, budget, stack, explain, charts;
-  std::vector<std::string> precision;
+  std::vector<std::string> precision, search;
   std::int64_t chips_at_most = OfferRules().chips_at_most, best = 5, prove = 0;
   std::vector<std::int64_t> scale;
   bool all = false, exhaustive = false, scale_batch = false;

@@ -11,6 +11,7 @@
 #include "operate/run/served_model.h"
 #include "operate/run/xla_machine.h"
 #include "predict/serving/serving_plan_text.h"
+#include "predict/serving/serving_search.h"
 
 namespace systole::cli {
 namespace {
@@ -94,6 +95,40 @@ void warn_of_long_prompts(const ServingPlan& plan, Context& context) {
   }
 }
 
+// The table of --search.
+ExitCode search(const WorkloadArguments& arguments, const LoadedWorkload& loaded, const PlanOnOptions& options,
+                const ServingOn& on, Context& context) {
+  ServingAxes axes;
+  for (const std::string& axis : options.search) (axis == "slots" ? axes.slots : axes.precision) = true;
+  std::optional<CatalogView> view;
+  if (!on.hardware.empty()) view = open_catalog_view(context.clock).value();
+  const auto add_rows = [&](const Workload& workload, ServingPlanner& planner) -> Status {
+    LoadedWorkload candidate = loaded;
+    candidate.workload = workload;
+    // This machine has no rows where it computes otherwise; others may.
+    if (on.here && (on.hardware.empty() || workload.serve.compute == DType::f32))
+      TRY(add_here(arguments, candidate, planner, context));
+    if (!view) return {};
+    return planner.add_offers(view->tables, view->catalog, on.hardware, TRY(offer_rules(options, workload)),
+                              view->today);
+  };
+  const ServingSearch found =
+      search_serving(loaded.workload, trace_of(loaded.workload).value(), axes, add_rows).value();
+  context.out.end_progress();
+  for (const auto& [what, why] : found.left_out) context.out.message(fmt::format("left out: {}: {}", what, why));
+  context.out.prose(serving_search_text(found, context.out.width()));
+  context.out.json(serving_search_node(found));
+  const auto best = std::ranges::find_if(found.candidates, &ServingCandidate::best);
+  if (best == found.candidates.end()) {
+    if (context.out.json()) return ExitCode::no;
+    fail(error(ErrorKind::does_not_fit, "no candidate carries any of this traffic")
+             .hinted("--on faster accelerators, or a longer serve.objective"));
+  }
+  context.out.message(fmt::format("best: {}: systole plan {} {}", best->row.name, words_of(arguments),
+                                  best->sets(loaded.workload.serve)));
+  return ExitCode::done;
+}
+
 // "systole serve RUN --slots 8 --context 4096 --waiting 64".
 std::string serve_words(const Workload& workload) {
   const std::string& weights = workload.model.weights;
@@ -107,8 +142,9 @@ ExitCode plan_serve(const WorkloadArguments& arguments, const LoadedWorkload& lo
                     const std::string& out, Context& context) {
   check_options(options, out).value();
   const ServingOn on = serving_on(options.targets).value();
-  ServingPlanner planner = ServingPlanner::create(loaded.workload, trace_of(loaded.workload).value()).value();
   context.out.progress("simulating");
+  if (!options.search.empty()) return search(arguments, loaded, options, on, context);
+  ServingPlanner planner = ServingPlanner::create(loaded.workload, trace_of(loaded.workload).value()).value();
   if (on.here) add_here(arguments, loaded, planner, context).value();
   if (!on.hardware.empty()) {
     CatalogView view = open_catalog_view(context.clock).value();
@@ -128,6 +164,8 @@ ExitCode plan_serve(const WorkloadArguments& arguments, const LoadedWorkload& lo
     if (context.out.json()) return ExitCode::no;
     fail(refusal_of(plan));
   }
+  if (loaded.workload.serve.compute != DType::f32)
+    context.out.message("serve.compute: this plan is of computing in bf16; systole serve computes in f32");
   context.out.message("next: " + serve_words(loaded.workload));
   return ExitCode::done;
 }
