@@ -159,6 +159,19 @@ inline float move_maximum(F block, float& m) {
   return m == -kInf ? 0 : old - m;  // no key seen yet: the sums are empty
 }
 
+// The same for kLanes rows at once: block[r] of row r. A transpose instead of a fold per row.
+inline F move_maxima_of(F (&block)[kLanes], float* m) {
+  transpose(block);
+#pragma GCC unroll 16
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+#pragma GCC unroll 16
+    for (int i = 0; i < half; ++i) block[i] = max_nan(block[i], block[i + half]);
+  }
+  const F old = load(m), now = max_nan(old, block[0]);
+  store(m, now);
+  return blend(now == splat(-kInf), F{}, old - now);
+}
+
 // Rescales l and sums [rows, w] by e^factor. `factor`: padded to whole vectors; overwritten.
 inline void rescale(i64 rows, i64 w, float* factor, float* l, float* sums) {
   for (i64 r = 0; r < rows; r += kLanes) store(factor + r, exp_flushed(load(factor + r)));
@@ -169,19 +182,34 @@ inline void rescale(i64 rows, i64 w, float* factor, float* l, float* sums) {
   }
 }
 
-// Turns scores into weights, and adds them to l.
-inline void exponentiate(i64 rows, const float* m, float* scores, float* l) {
-  for (i64 r = 0; r < rows; ++r) {
-    float* row = scores + r * kKeyBlock;
-    const F shift = splat(m[r] == -kInf ? 0 : m[r]);
-    F sum = {};
-    for (i64 c = 0; c < kKeyBlock; c += kLanes) {
-      const F p = exp_flushed(load(row + c) - shift);
-      store(row + c, p);
-      sum += p;
-    }
-    l[r] += sum_lanes(sum);
+// Turns the scores of a row into weights, and returns their sums lane by lane.
+inline F weights_of(float m, float* row) {
+  const F shift = splat(m == -kInf ? 0 : m);
+  F sum = {};
+#pragma GCC unroll 8
+  for (i64 c = 0; c < kKeyBlock; c += kLanes) {
+    const F p = exp_flushed(load(row + c) - shift);
+    store(row + c, p);
+    sum += p;
   }
+  return sum;
+}
+
+// Turns scores into weights, and adds them to l. The sums across lanes of kLanes rows are made at once, in fold's order.
+inline void exponentiate(i64 rows, const float* m, float* scores, float* l) {
+  i64 r = 0;
+  for (; r + kLanes <= rows; r += kLanes) {
+    F sums[kLanes];
+    for (int i = 0; i < kLanes; ++i) sums[i] = weights_of(m[r + i], scores + (r + i) * kKeyBlock);
+    transpose(sums);
+#pragma GCC unroll 16
+    for (int half = kLanes / 2; half > 0; half /= 2) {
+#pragma GCC unroll 16
+      for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
+    }
+    store(l + r, load(l + r) + sums[0]);
+  }
+  for (; r < rows; ++r) l[r] += sum_lanes(weights_of(m[r], scores + r * kKeyBlock));
 }
 
 // Converts `rows` rows of d elements, `stride` apart, to f32 rows of w (padded with 0), times factor.
