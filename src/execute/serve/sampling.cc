@@ -13,6 +13,17 @@ Status check_range(const char* name, double value, double lowest, double highest
   return error(ErrorKind::invalid, "{} is {}, must be between {} and {}", name, value, lowest, highest).hinted(hint);
 }
 
+bool is_masked(std::span<const std::uint64_t> mask, std::size_t token) {
+  return !mask.empty() && (token / 64 >= mask.size() || (mask[token / 64] >> (token % 64) & 1) == 0);
+}
+
+Error damaged(std::size_t token, double logit) {
+  return error(ErrorKind::invalid, "the logit of token {} is {}", token, logit)
+      .hinted("the model's weights are damaged or have diverged");
+}
+
+Error nothing_to_draw() { return error(ErrorKind::invalid, "no token may be drawn"); }
+
 }  // namespace
 
 Status check(const SamplingOptions& options) {
@@ -80,21 +91,37 @@ void Sampler::adjust(std::span<const std::int32_t> barred) {
 
 Status Sampler::collect(std::span<const float> logits, std::span<const std::int32_t> barred,
                         std::span<const std::uint64_t> mask) {
-  const auto is_masked = [&](std::size_t token) {
-    return !mask.empty() && (token / 64 >= mask.size() || (mask[token / 64] >> (token % 64) & 1) == 0);
-  };
   candidates_.clear();
   for (std::size_t i = 0; i < logits.size(); ++i) {
     const double logit = logits[i];
-    if (std::isnan(logit) || logit == INFINITY) {
-      return error(ErrorKind::invalid, "the logit of token {} is {}", i, logit)
-          .hinted("the model's weights are damaged or have diverged");
-    }
-    if (logit != -INFINITY && !is_masked(i)) candidates_.push_back({logit, static_cast<std::int32_t>(i)});
+    if (std::isnan(logit) || logit == INFINITY) return damaged(i, logit);
+    if (logit != -INFINITY && !is_masked(mask, i)) candidates_.push_back({logit, static_cast<std::int32_t>(i)});
   }
   adjust(barred);
-  if (candidates_.empty() && mask.empty()) return error(ErrorKind::invalid, "no token may be drawn");
+  if (candidates_.empty() && mask.empty()) return nothing_to_draw();
   return {};
+}
+
+// One pass without a list of candidates: a token is looked up only where it exceeds all before it.
+Result<std::int32_t> Sampler::likeliest(std::span<const float> logits, std::span<const std::int32_t> barred,
+                                        std::span<const std::uint64_t> mask) const {
+  const auto may_be_drawn = [&](std::size_t token) {
+    const auto id = static_cast<std::int32_t>(token);
+    return !is_masked(mask, token) && std::ranges::find(barred, id) == barred.end() &&
+           std::ranges::find(options_.never, id) == options_.never.end();
+  };
+  std::int32_t token = kNone;
+  float most = -INFINITY;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const float logit = logits[i];
+    if (!(logit < INFINITY)) return damaged(i, logit);
+    if (logit > most && may_be_drawn(i)) {
+      most = logit;
+      token = static_cast<std::int32_t>(i);
+    }
+  }
+  if (token == kNone && mask.empty()) return nothing_to_draw();
+  return token;
 }
 
 // Cuts candidates_ to min_p, top_k and top_p, sorted by likelihood if one of the latter cuts; fills weights_.
@@ -133,6 +160,7 @@ void Sampler::keep_likeliest() {
 
 Result<std::int32_t> Sampler::sample(std::span<const float> logits, std::uint64_t sequence, std::uint64_t index,
                                      std::span<const std::int32_t> barred, std::span<const std::uint64_t> mask) {
+  if (options_.temperature == 0 && !penalizes_ && options_.logit_bias.empty()) return likeliest(logits, barred, mask);
   TRY(collect(logits, barred, mask));
   if (candidates_.empty()) return kNone;
   if (options_.temperature == 0) {

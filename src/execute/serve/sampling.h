@@ -63,6 +63,9 @@ class Sampler {
   };
   Status collect(std::span<const float> logits, std::span<const std::int32_t> barred,
                  std::span<const std::uint64_t> mask);
+  // The first of the likeliest tokens that may be drawn, where no option changes a logit; kNone if a mask leaves none.
+  Result<std::int32_t> likeliest(std::span<const float> logits, std::span<const std::int32_t> barred,
+                                 std::span<const std::uint64_t> mask) const;
   void adjust(std::span<const std::int32_t> barred);
   Candidate* find(std::int32_t token);
   void keep_likeliest();

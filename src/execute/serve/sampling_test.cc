@@ -6,6 +6,8 @@
 #include <limits>
 #include <map>
 
+#include "ground/base/philox.h"
+
 namespace systole {
 namespace {
 
@@ -149,6 +151,35 @@ TEST(Sampling, barred_tokens_are_not_drawn_this_time) {
   EXPECT_EQ(*sampler.sample(logits, 0, 0, std::vector<std::int32_t>{0, -1, 3}), 1);
   EXPECT_EQ(*sampler.sample(logits, 0, 0), 0);
   EXPECT_FALSE(sampler.sample(logits, 0, 0, std::vector<std::int32_t>{0, 1, 2}).ok());
+}
+
+// A bias of no token takes the way of options that change logits.
+TEST(Sampling, the_likeliest_is_the_same_by_the_short_way_and_by_the_long_one) {
+  PhiloxStream random(7);
+  int drawn = 0;
+  for (int round = 0; round < 300; ++round) {
+    std::vector<float> logits;
+    std::vector<std::int32_t> barred, never;
+    for (std::int32_t i = 0; i < 130; ++i) {
+      const auto level = static_cast<int>(random.next_u32() % 9);
+      logits.push_back(level == 0 ? -kInf : static_cast<float>(level - 4));
+      if (random.next_u32() % 3 == 0) barred.push_back(i);
+      if (random.next_u32() % 5 == 0) never.push_back(129 - i);
+    }
+    const std::uint64_t words[] = {random.next_u32(), random.next_u32(), random.next_u32() % 4};
+    const std::span<const std::uint64_t> mask = std::span(words).first(static_cast<std::size_t>(round % 4));
+    Sampler shorter({.temperature = 0, .never = never}),
+        longer({.temperature = 0, .logit_bias = {{999, 1}}, .never = never});
+    const auto got = shorter.sample(logits, 0, 0, barred, mask), want = longer.sample(logits, 0, 0, barred, mask);
+    ASSERT_EQ(got.ok(), want.ok()) << round;
+    if (!got.ok()) continue;
+    EXPECT_EQ(*got, *want) << round;
+    drawn += *got != Sampler::kNone ? 1 : 0;
+  }
+  EXPECT_GT(drawn, 200);
+  EXPECT_FALSE(Sampler({.temperature = 0}).sample(std::vector<float>{0, NAN}, 0, 0).ok());
+  EXPECT_FALSE(Sampler({.temperature = 0}).sample(std::vector<float>{kInf, 0}, 0, 0).ok());
+  EXPECT_FALSE(Sampler({.temperature = 0}).sample(std::vector<float>{-kInf}, 0, 0).ok());
 }
 
 TEST(Sampling, options_that_are_off_leave_every_draw_as_it_is) {
