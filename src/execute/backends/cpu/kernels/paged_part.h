@@ -62,7 +62,7 @@ struct Part {
   i64 end_run() const { return greater(ceil_div(end(), kKeyRun), first_run() + 1); }
   i64 begin_of(i64 run) const { return greater(begin() / kKeyBlock * kKeyBlock, run * kKeyRun); }
   i64 end_of(i64 run) const { return lesser(end(), (run + 1) * kKeyRun); }
-  // Those of the positions [j0, j1), the first ones, of which rows up to `row` see any.
+  // How far from j0 on row `row` sees into positions [j0, j1); no row before it sees further.
   i64 seen(i64 row, i64 j0, i64 j1) const { return greater(0, lesser(j1, to(row / group())) - j0); }
 
   template <typename Fn>
