@@ -12,6 +12,7 @@
 #include "execute/serve/embedding_route.h"
 #include "execute/serve/openai_answers.h"
 #include "execute/serve/openai_requests.h"
+#include "execute/serve/request_times.h"
 #include "execute/serve/task_thread.h"
 #include "ground/base/counted.h"
 
@@ -129,7 +130,8 @@ class Routes {
     return {.status = 503, .body = to_json(Node::map({{"status", counts.failed ? "failed" : "draining"}}))};
   }
   HttpResponse metrics() const {
-    return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_text(serving_.counts(), api_.model)};
+    return {.type = "text/plain; version=0.0.4; charset=utf-8",
+            .body = metrics_text(serving_.counts(), api_.model) + (api_.metrics ? api_.metrics() : "")};
   }
 
  private:
@@ -240,7 +242,9 @@ std::vector<HttpRoute> api_routes(const ServedApi& api, ServingThread& serving, 
   // To read and encode a request of megabytes takes long: not on the thread that carries all connections.
   const auto aside = [routes](const char* pattern, auto handle) {
     return HttpRoute{"POST", pattern, [routes, handle](HttpServerRequest request, const HttpResponder& responder) {
+                       responder.record().enter(kTurn);
                        routes->later([handle, all = routes.get(), request = std::move(request), responder] {
+                         responder.record().enter(kEncode);
                          if (!responder.is_gone()) handle(*all, request, responder);
                        });
                      }};

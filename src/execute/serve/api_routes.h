@@ -42,7 +42,9 @@ struct ServedApi {
   // The header, in lower case, in which a balancer says whose request it is, so that clients take turns; empty: the token
   // or the address says it.
   std::string key_header = {};
-  std::vector<std::string> adapters = {};  // the names of the engine's, in its order: requests name them as models
+  bool logs_prompts = false;                  // the record of a request (http_record.h) has its prompts
+  std::function<std::string()> metrics = {};  // more of /metrics
+  std::vector<std::string> adapters = {};     // the names of the engine's, in its order: requests name them as models
 };
 
 // The served model and the thread must outlive the server; answers may outlive both.

@@ -1,9 +1,11 @@
 #include "execute/serve/completion_job.h"
 
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
 #include "execute/serve/answer_choice.h"
+#include "execute/serve/request_times.h"
 
 namespace systole {
 namespace {
@@ -39,16 +41,17 @@ class CompletionJob : public std::enable_shared_from_this<CompletionJob> {
         choices_.push_back({AnswerChoice(api_, request_, form_, choices_.size(), prompt, prompts.back())});
     }
     open_ = choices_.size();
+    note_request();
     SequenceRequest sequence = common_sequence(api_, request_, form_, key);
     for (std::size_t i = 0; i < choices_.size(); ++i) {
       sequence.prompt = prompts[i / static_cast<std::size_t>(request_.n)];
       sequence.draw = i;
       const auto job = shared_from_this();
       const std::uint64_t id = serving_.submit(
-          sequence,
-          {[job, i](std::int32_t token) { return job->take(i, token); },
-           [job, i](SequenceEnd end) { job->end(i, end); }, [job](const Error& error) { job->refuse(error); },
-           [job, i](const TokenLogprobs& logprobs) { job->note(i, logprobs); }, [job, i] { return job->is_whole(i); }});
+          sequence, {[job, i](std::int32_t token) { return job->take(i, token); },
+                     [job, i](SequenceEnd end) { job->end(i, end); }, [job](const Error& error) { job->refuse(error); },
+                     [job, i](const TokenLogprobs& logprobs) { job->note(i, logprobs); },
+                     [job, i] { return job->is_whole(i); }, [job, i](SequencePart part) { job->enter(i, part); }});
       if (!keep(id)) break;
     }
     responder_.when_gone([weak = weak_from_this()] {
@@ -61,6 +64,7 @@ class CompletionJob : public std::enable_shared_from_this<CompletionJob> {
   struct Choice {
     AnswerChoice answer;
     bool has_role = false;  // a chat's stream has said whose answer it is
+    SequencePart part = SequencePart::queue;
   };
 
   // False: nobody wants the sequence any more.
@@ -78,12 +82,40 @@ class CompletionJob : public std::enable_shared_from_this<CompletionJob> {
     for (const std::uint64_t id : ids_) serving_.cancel(id);
   }
 
+  void note_request() {
+    HttpRecord& record = responder_.record();
+    record.note("model", head_.model);
+    record.note("prompt_tokens", usage_.prompt_tokens);
+    if (request_.stream) record.note("stream", true);
+    if (api_.logs_prompts) {
+      for (const CompletionRequest::Prompt& prompt : request_.prompts) record.note("prompt", text_of(prompt));
+    }
+    record.enter(name_of(SequencePart::queue));
+  }
+
+  std::string text_of(const CompletionRequest::Prompt& prompt) const {
+    if (const auto* text = std::get_if<std::string>(&prompt)) return *text;
+    Result<std::string> text = api_.tokenizer.decode(std::get<std::vector<std::int32_t>>(prompt));
+    return text.ok() ? *std::move(text) : std::string();
+  }
+
+  // A request is where the furthest of its sequences is: the engine computes one thing at a time, so that no two of them
+  // are in different parts but for `wait` and `queue`.
+  void enter(std::size_t index, SequencePart part) {
+    if (over_) return;
+    choices_[index].part = part;
+    for (const Choice& choice : choices_) part = std::max(part, choice.part);
+    if (part == SequencePart::prefill && !std::exchange(computed_, true)) responder_.record().mark(kBegins);
+    responder_.record().enter(name_of(part));
+  }
+
   void note(std::size_t index, const TokenLogprobs& logprobs) { choices_[index].answer.note(logprobs); }
 
   bool take(std::size_t index, std::int32_t token) {
     if (over_) return false;
     AnswerChoice& answer = choices_[index].answer;
-    ++usage_.completion_tokens;
+    if (++usage_.completion_tokens == 1) responder_.record().mark(kFirstToken);
+    responder_.record().count(kAnswerTokens);
     answer.take(token);
     if (request_.stream && answer.has_text() && !answer.has_ended()) send(index);
     return !over_ && !answer.has_ended() && !responder_.is_gone();
@@ -95,7 +127,8 @@ class CompletionJob : public std::enable_shared_from_this<CompletionJob> {
     if (over_) return;
     choices_[index].answer.end(why);
     if (request_.stream) send(index);
-    if (--open_ == 0 && !over_) finish();
+    if (--open_ > 0) return enter(index, SequencePart::queue);  // the request is where the others are
+    if (!over_) finish();
   }
 
   void refuse(const Error& error) {
@@ -131,6 +164,7 @@ class CompletionJob : public std::enable_shared_from_this<CompletionJob> {
 
   void finish() {
     over_ = true;
+    responder_.record().mark(kLastToken);
     if (request_.stream) {
       if (request_.with_usage) {
         Node node = answer_node(request_, head_, {});
@@ -155,6 +189,7 @@ class CompletionJob : public std::enable_shared_from_this<CompletionJob> {
   Usage usage_;
   std::size_t open_ = 0;  // choices that have not ended
   bool begun_ = false, over_ = false;
+  bool computed_ = false;  // a sequence of it has begun
 
   std::mutex mutex_;
   std::vector<std::uint64_t> ids_;  // guarded by mutex_, as the next

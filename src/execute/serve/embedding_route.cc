@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "execute/serve/request_times.h"
+
 namespace systole {
 namespace {
 
@@ -45,11 +47,18 @@ Status answer_embeddings(const ServedApi& api, ServingThread& serving, Embedding
   texts.pooling = api.vectors->pooling;
   std::int64_t tokens = 0;
   for (const std::vector<std::int32_t>& text : texts.texts) tokens += static_cast<std::int64_t>(text.size());
+  HttpRecord& record = responder.record();
+  record.note("model", api.model);
+  record.note("prompt_tokens", tokens);
+  record.enter(name_of(SequencePart::queue));
+  texts.begins = [responder] { responder.record().enter(kVectors); };
   texts.is_unwanted = [responder] { return responder.is_gone(); };
   texts.done = [responder, tokens, pooling = texts.pooling, request = std::move(request),
                 later = std::move(later)](Result<TextsRequest::Vectors> vectors) {
+    responder.record().enter(kTurn);
     later([=, vectors = std::move(vectors)]() mutable {
       HttpResponder to = responder;
+      to.record().enter(kText);
       if (!vectors.ok()) return to.send(refusal(vectors.error()));
       shorten_all(request, pooling, *vectors);
       to.send({.body = embeddings_text(request, *vectors, tokens)});

@@ -17,6 +17,17 @@ const char* name_of(SequenceEnd end) {
   return "?";
 }
 
+const char* name_of(SequencePart part) {
+  switch (part) {
+    case SequencePart::queue: return "queue";
+    case SequencePart::wait: return "wait";
+    case SequencePart::prefill: return "prefill";
+    case SequencePart::decode: return "decode";
+    case SequencePart::sample: return "sample";
+  }
+  return "?";
+}
+
 namespace {
 
 ServingLimits limits_of(const Engine& engine, const ServingLoopOptions& options) {
@@ -44,6 +55,12 @@ Seconds ServingLoop::lap() {
   if (!clock_) return {};
   const Seconds now = clock_->now();
   return now - std::exchange(mark_, now);
+}
+
+// Nothing, once it has ended.
+void ServingLoop::enter(std::uint64_t id, SequencePart part) {
+  const auto found = sequences_.find(id);
+  if (found != sequences_.end() && found->second.receiver.part) found->second.receiver.part(part);
 }
 
 // What would fail in the middle of a step, and so for all sequences.
@@ -251,18 +268,32 @@ Result<bool> ServingLoop::step() {
   lap();
   ServingStep step = scheduler_.next();
   if (step.empty()) return false;
+  const auto all_enter = [&](SequencePart part) {
+    for (const ServingStep::Sequence& placed : step.decode) enter(placed.id, part);
+  };
+  if (step.room > 0) all_enter(SequencePart::decode);
   TRY(fill_next(step));
   // To make drafts is of the decode that computes them, also where a piece comes in between.
   const Seconds drafting = drafted_.empty() ? Seconds() : lap();
+  if (step.room > 0 && !step.prefill.empty()) all_enter(SequencePart::wait);
   for (const ServingStep::Table& table : step.tables) engine_.set_table(table.slot, table.pages);
   for (const ServingStep::Piece& piece : step.prefill) {
+    enter(piece.id, SequencePart::prefill);
     TRY(compute(piece));
-    if (piece.last) TRY(take_token(piece.id, piece.slot, engine_.logits(piece.slot)));
+    if (piece.last) {
+      enter(piece.id, SequencePart::sample);
+      TRY(take_token(piece.id, piece.slot, engine_.logits(piece.slot)));
+    }
+    enter(piece.id, SequencePart::wait);
   }
+  all_enter(SequencePart::decode);
   TRY(engine_.decode(next_));
+  all_enter(SequencePart::wait);
   std::size_t row = 0;
   for (const ServingStep::Sequence& placed : step.decode) {
+    enter(placed.id, SequencePart::sample);
     TRY(take_tokens(placed, row));
+    enter(placed.id, SequencePart::wait);
     row += static_cast<std::size_t>(1 + placed.drafts);
   }
   if (!next_.empty()) scheduler_.decoded(std::ssize(next_), drafting + lap());

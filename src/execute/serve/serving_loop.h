@@ -61,10 +61,22 @@ struct SequenceRequest {
   std::int64_t adapter = 0;  // Engine::set_adapter
 };
 
+// Where a sequence is: in exactly one of them at each moment, from when it was added until its end. The first is the one
+// that it is added in.
+enum class SequencePart {
+  queue,    // it has not begun
+  wait,     // it has begun, and others are computed, or it gave way to them
+  prefill,  // tokens of its prompt, or of its answer again, are computed
+  decode,   // its next token's logits are computed, with those of others
+  sample,   // its token is drawn, and the receiver has it
+};
+const char* name_of(SequencePart part);
+
 struct SequenceReceiver {
   std::function<bool(std::int32_t token)> token;            // false: no more
   std::function<void(SequenceEnd)> end = {};                // once, last, unless the request was removed
   std::function<void(const TokenLogprobs&)> logprobs = {};  // before `token`, if the request asks for them
+  std::function<void(SequencePart)> part = {};              // it enters this one
 };
 
 struct ServingLoopOptions {
@@ -128,6 +140,7 @@ class ServingLoop {
   Status check_options(const SequenceRequest& request) const;
   Status compute(const ServingStep::Piece& piece);
   Seconds lap();
+  void enter(std::uint64_t id, SequencePart part);
   Status fill_next(ServingStep& step);
   Status take_tokens(const ServingStep::Sequence& placed, std::size_t row);
   Status take_token(std::uint64_t id, std::int64_t slot, std::span<const float> logits);

@@ -157,7 +157,7 @@ void ServingThread::add(Add add) {
         refusals_.erase(id);
         end(why);
       },
-      std::move(add.receiver.logprobs)};
+      std::move(add.receiver.logprobs), std::move(add.receiver.part)};
   if (Status added = loop_.add(std::move(add.request), std::move(receiver)); !added.ok()) return refuse(added.error());
   refusals_[id] = std::move(add.receiver.refused);
   const std::lock_guard lock(mutex_);

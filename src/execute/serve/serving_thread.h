@@ -30,6 +30,7 @@ struct ServingReceiver {
   std::function<void(const Error& error)> refused;  // instead of `end`: as ServingLoop::add; internal: it failed
   std::function<void(const TokenLogprobs&)> logprobs = {};  // as SequenceReceiver
   std::function<bool()> is_whole = {};  // once `token` wanted no more: counts as ended, not as cancelled; absent: never
+  std::function<void(SequencePart)> part = {};  // as SequenceReceiver
 };
 
 // Sums since the start, and what is there now.

@@ -45,7 +45,10 @@ Result<bool> TextVectors::step() {
   if (texts_.empty()) return false;
   const std::vector<Text> batch = next_batch();
   std::vector<std::span<const std::int32_t>> tokens;
-  for (const Text& text : batch) tokens.push_back(text.tokens());
+  for (const Text& text : batch) {
+    tokens.push_back(text.tokens());
+    if (text.of->request.begins) text.of->request.begins();
+  }
   Result<std::vector<std::span<const float>>> states = engine_.hidden(tokens);
   for (std::size_t i = 0; states.ok() && i < batch.size(); ++i) {
     Pending& of = *batch[i].of;

@@ -21,7 +21,8 @@ struct TextsRequest {
   PoolingSpec pooling = {};
   std::function<void(Result<Vectors>)> done;  // once
   std::function<bool()> is_unwanted =
-      {};  // nobody waits any more: the rest is not computed (interrupted); absent: never
+      {};                             // nobody waits any more: the rest is not computed (interrupted); absent: never
+  std::function<void()> begins = {};  // a batch with texts of it is computed
 };
 
 class TextVectors {

@@ -57,6 +57,7 @@ struct HttpExchange {
   std::shared_ptr<HttpMailbox> mailbox;
   std::size_t most = 0;
   bool is_head_request = false;
+  std::shared_ptr<HttpRecord> record;
 
   void* connection = nullptr;  // of the loop's thread alone; null: gone
 };

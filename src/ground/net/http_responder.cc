@@ -91,6 +91,7 @@ void HttpResponder::send(HttpResponse response) {
   changed(promise_->exchange, [&](HttpExchange& exchange) {
     if (exchange.phase != Phase::open) return false;
     exchange.phase = Phase::whole;
+    exchange.record->enter(HttpRecord::kSend);
     exchange.body = std::exchange(response.body, {});
     exchange.head = std::move(response);
     return true;
@@ -132,6 +133,7 @@ void HttpResponder::end() {
     CHECK(exchange.phase != Phase::open, "end() before begin()");
     if (exchange.phase != Phase::begun) return false;
     exchange.phase = Phase::whole;
+    exchange.record->enter(HttpRecord::kSend);
     return true;
   });
 }
@@ -140,6 +142,8 @@ bool HttpResponder::is_gone() const {
   const std::lock_guard lock(promise_->exchange->mutex);
   return promise_->exchange->gone || promise_->exchange->deaf;
 }
+
+HttpRecord& HttpResponder::record() const { return *promise_->exchange->record; }
 
 std::size_t HttpResponder::buffered() const {
   const std::lock_guard lock(promise_->exchange->mutex);

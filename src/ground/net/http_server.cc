@@ -94,6 +94,7 @@ struct HttpServer::Connection {
   std::shared_ptr<HttpExchange> exchange;
   bool has_head_left = false, is_chunked = false;
   HttpAccess access;
+  std::shared_ptr<HttpRecord> record;  // of the request; null until its head is there
 
   Connection(Loop& of, std::string from) : loop(of), peer(std::move(from)) {}
   evbuffer* input() const { return bufferevent_get_input(link.get()); }
@@ -245,7 +246,10 @@ struct HttpServer::Loop {
     close(c);
   }
   void tell_access(Connection& c) {
-    c.access.time = Seconds(std::chrono::duration<double>(steady_clock::now() - c.began).count());
+    const steady_clock::time_point now = steady_clock::now();
+    c.access.time = Seconds(std::chrono::duration<double>(now - c.began).count());
+    c.record->end(now);
+    c.access.record = c.record;
     if (options.access) options.access(c.access);
   }
 
@@ -290,6 +294,7 @@ struct HttpServer::Loop {
   void look_at_head(Connection& c) {
     HttpRequestHead& head = c.head;
     leave_rest(c);
+    c.record = std::make_shared<HttpRecord>(c.began);
     const std::string* named = head.header("x-request-id");
     c.access = {.peer = c.peer,
                 .id = named != nullptr && is_request_id(*named) ? *named : make_id(),
@@ -334,6 +339,8 @@ struct HttpServer::Loop {
     c.exchange->most = size_of(options.limits.stream_buffer);
     c.exchange->is_head_request = c.head.method == "HEAD";
     c.exchange->connection = &c;
+    c.exchange->record = c.record;
+    c.record->enter(HttpRecord::kHandle);
     try {
       c.route->handler(std::move(c.request), HttpResponder(c.exchange));
     } catch (const std::exception& thrown) { c.access.failure = thrown.what(); }
@@ -401,6 +408,8 @@ struct HttpServer::Loop {
     event_del(c.timer.get());
     c.phase = Phase::answering;
     c.closes = c.closes || closes || draining;
+    if (c.record == nullptr) c.record = std::make_shared<HttpRecord>(c.began);
+    c.record->enter(HttpRecord::kSend);
     c.access.peer = c.peer;
     if (c.access.id.empty()) c.access.id = make_id();
     HttpResponse response = options.error(fault);
@@ -424,6 +433,7 @@ struct HttpServer::Loop {
     body_bytes -= std::exchange(c.length, 0);
     if (c.exchange != nullptr) std::exchange(c.exchange, nullptr)->connection = nullptr;
     c.access = {};
+    c.record = nullptr;
     c.head = {};
     c.has_begun = c.has_head_left = c.is_chunked = false;
     if (c.closes) return linger(c);

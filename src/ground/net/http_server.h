@@ -21,6 +21,7 @@
 
 #include "ground/base/result.h"
 #include "ground/base/units.h"
+#include "ground/net/http_record.h"
 #include "ground/net/http_request_head.h"
 #include "ground/net/http_response.h"
 #include "ground/net/socket.h"
@@ -66,6 +67,7 @@ class HttpResponder {
   // Calls this once when the client leaves before it has the answer: on the server's thread, or here if it has left.
   // It must be quick, and hold no copy of the responder. An answer that is complete lets go of it.
   void when_gone(std::function<void()> leave);
+  HttpRecord& record() const;  // of the request; lives as long as a copy of the responder
 
  private:
   friend class HttpServer;
@@ -97,12 +99,13 @@ struct HttpServerLimits {
 // What happened to a request; no part of its query, headers or body.
 struct HttpAccess {
   std::string peer, id;
-  std::string method, path;  // empty if it was not understood
-  int status = 0;            // 499: the client left before there was one
-  Bytes sent{};              // of the body
-  Seconds time{};            // from the request's first byte
-  bool gone = false;         // the client left before it had the answer
-  std::string failure = {};  // what the handler threw
+  std::string method, path;                       // empty if it was not understood
+  int status = 0;                                 // 499: the client left before there was one
+  Bytes sent{};                                   // of the body
+  Seconds time{};                                 // from the request's first byte
+  bool gone = false;                              // the client left before it had the answer
+  std::string failure = {};                       // what the handler threw
+  std::shared_ptr<const HttpRecord> record = {};  // it has ended, and its parts are `time`
 };
 
 struct HttpServerOptions {

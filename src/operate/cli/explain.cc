@@ -1,5 +1,5 @@
 // `systole explain WORD [WORKLOAD]`: a key's meaning, values and default; or a topic, answered from that workload, its
-// plan on this machine, and the catalog.
+// plan on this machine, and the catalog; or an access log: where the time of requests went.
 
 #include <algorithm>
 
@@ -8,6 +8,7 @@
 #include "ground/base/counted.h"
 #include "ground/base/nearest.h"
 #include "operate/cli/catalog_view.h"
+#include "operate/cli/explain_requests.h"
 #include "operate/cli/workload_options.h"
 #include "operate/run/plan_here.h"
 #include "operate/targets/job_targets.h"
@@ -113,6 +114,7 @@ ExitCode explain(const ExplainOptions& options, Context& context) {
     text = topics_list();
   } else {
     const Result<std::string> key = explain_key(options.topic);
+    if (!key.ok() && names_access_log(options.topic)) return explain_requests(options.topic, context);
     if (!key.ok()) fail(unknown_word(options.topic));
     text = with_value(*key, options);
   }
@@ -131,8 +133,10 @@ void add_explain(Subcommand app, Context& context) {
   Subcommand command =
       add_command(app, "explain", "what a key of the workload means, takes and defaults to; or a topic, as mfu or spot",
                   options, context, explain);
-  command.add_option("key", options->topic,
-                     "train.optimizer.rate, or rate, or a section; a topic; topics: all of them; without: all keys");
+  command.add_option(
+      "key", options->topic,
+      "train.optimizer.rate, or rate, or a section; a topic; topics: all of them; or an access log that `systole "
+      "serve --access-log` wrote; without: all keys");
   command.add_option("workload", options->workload.path,
                      "answer for this workload, a YAML file, and say what it gives to the key");
   command.add_option("--env", options->workload.environment, "lay this environment of the workload over it");

@@ -16,6 +16,7 @@
 #include "ground/base/text_file.h"
 #include "ground/process/machine.h"
 #include "ground/process/signal_watch.h"
+#include "operate/cli/access_log_option.h"
 #include "operate/cli/command.h"
 #include "operate/cli/device_options.h"
 #include "operate/cli/model_argument.h"
@@ -36,6 +37,7 @@ struct ServeCommand {
   std::string speculate, follow, canary, shadow, tpot, cache_type = "f32";
   std::vector<std::string> lora;  // NAME=PATH
   bool unnormalized = false;
+  AccessLogOption access;
   int port = 8000;
   std::int64_t slots = 4, context = 0, cache_tokens = 0, waiting = 64, prefill_tokens = 0;
   double grace_s = 30, follow_every_s = 5;
@@ -128,6 +130,7 @@ HttpServerOptions server_options(const ServeCommand& options) {
 }
 
 ExitCode serve_replicas(const ServeCommand& options, Context& context) {
+  check_shared(options.access);
   raise_open_files();
   return serve_balanced({.replicas = options.replicas,
                          .threads = options.threads,
@@ -321,6 +324,7 @@ ExitCode serve(const ServeCommand& options, Context& context) {
   ServedApi api = served_api(served, *engine, name, chat_for(options, served, context), pooling);
   api.adapters = adapters.names;
   if (options.balanced) api.key_header = Balancer::kKeyHeader;
+  const AccessRecords records(options.access, context.clock, api, http);
   const Program& program = engine->program();
   std::string weights = options.weights.of(served).note(program);
   if (!api.adapters.empty()) weights += fmt::format("; adapters: {}", fmt::join(api.adapters, ", "));
@@ -421,6 +425,7 @@ void add_serve(Subcommand app, Context& context) {
                      "a file that only you can read, one token a line; requests must show one");
   command.add_option("--certificate", options->certificate, "PEM file, with its chain: serves over TLS");
   command.add_option("--key", options->key, "PEM file of the certificate's key");
+  add_access_log_option(command, options->access);
   command.add_option("--grace", options->grace_s, "seconds that requests have to end after Ctrl-C or TERM")
       .check(at_least(0))
       .capture_default_str();

@@ -109,6 +109,7 @@ class ApiRoutesTest : public testing::Test {
                                      [this](const HttpAccess& access) {
                                        const std::lock_guard lock(mutex_);
                                        answered_.push_back(access.id);
+                                       accesses_.push_back(access);
                                      }})
                   .value();
   }
@@ -153,7 +154,8 @@ class ApiRoutesTest : public testing::Test {
   std::unique_ptr<ServedApi> api_;
   std::promise<void> stands_, may_go_;
   std::mutex mutex_;
-  std::vector<std::string> answered_;  // ids of requests; guarded by mutex_
+  std::vector<std::string> answered_;  // ids of requests; guarded by mutex_, as the next
+  std::vector<HttpAccess> accesses_;
   std::unique_ptr<ServingThread> serving_;
   std::unique_ptr<HttpServer> server_;
 };
