@@ -8,7 +8,8 @@
 #                     what needs a Slurm, sshds and a Kubernetes (tools/kube), which it builds first: 13 minutes, once
 #   make test-measured
 #                     what measures time or memory: by itself, as released
-#   make test-long    the full counts; stop it and run it again to go on; SEED=n to repeat one
+#   make test-long    the full counts; stop it and run it again to go on; SEED=n to repeat one; then two hours of mixed
+#                     load against a server under sanitizers
 #   make bench        benchmarks
 #   make lint         clang-format, who may include whom, one name a type, names in the docs, shellcheck
 #   make format       lets clang-format write
@@ -41,6 +42,8 @@ test-measured: released
 
 test-long: release
 	@tools/test-long build/release
+	@tools/build dev systole
+	@tests/serving/soak.py build/dev/src/operate/cli/systole
 
 bench: release
 	@tools/bench
