@@ -224,6 +224,26 @@ void add_cluster_keys(std::vector<Key>& keys) {
                       "the cluster's default.",
                   .optional = true,
                   .when = kServed});
+  keys.push_back(
+      {.path = "serve.ingress.gateway",
+       .codec = text_codec(AT(serve.ingress.gateway)),
+       .doc = "The class of a Gateway (Gateway API) with an HTTPRoute, which are made instead of an Ingress.",
+       .optional = true,
+       .when = kServed});
+  keys.push_back({.path = "serve.canary.from",
+                  .codec = text_codec(AT(serve.canary.from)),
+                  .doc =
+                      "A newer model, as serve.from: servers of it on a cluster answer a part of the requests, under "
+                      "the same name.",
+                  .optional = true,
+                  .when = kServed});
+  keys.push_back({.path = "serve.canary.weight",
+                  .codec = count_codec(AT(serve.canary.weight), 1, 99),
+                  .doc = "Percent of the requests that they answer.",
+                  .more = "Exact where a Gateway divides requests (serve.ingress.gateway); else as near as numbers of "
+                          "servers come to it.",
+                  .default_yaml = "10",
+                  .when = {"serve.canary.from", {}}});
 }
 
 }  // namespace
@@ -234,6 +254,7 @@ void add_serve_keys(Schema& schema) {
   schema.sections.push_back({"serve.objective", "The latency that is wanted.", {}, {}});
   schema.sections.push_back({"serve.traffic", "The requests that are expected.", {}, {}});
   schema.sections.push_back({"serve.ingress", "How other networks reach the servers of a cluster.", {}, {}});
+  schema.sections.push_back({"serve.canary", "A newer model beside the one that is served on a cluster.", {}, {}});
   add_server_keys(schema.keys);
   add_cluster_keys(schema.keys);
   add_traffic_keys(schema);

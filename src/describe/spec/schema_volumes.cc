@@ -18,6 +18,7 @@ struct KindRow {
 constexpr KindRow kKinds[] = {{Kind::claim, "claim", "the name of a persistent volume claim"},
                               {Kind::nfs, "nfs", "SERVER:/PATH"},
                               {Kind::bucket, "bucket", "the name of a bucket"},
+                              {Kind::image, "image", "a container image, NAME@sha256:DIGEST or NAME:TAG"},
                               {Kind::filestore, "filestore", "a tier: zonal, regional, basic-hdd or basic-ssd"},
                               {Kind::lustre, "lustre", "PROJECT/ZONE/INSTANCE"},
                               {Kind::parallelstore, "parallelstore", "PROJECT/ZONE/INSTANCE"},
@@ -46,7 +47,9 @@ Status read_entry(const Node::Entry& entry, VolumeSpec& volume, int& kinds) {
   if (const auto* row = std::ranges::find(kKinds, entry.key, &KindRow::name); row != std::end(kKinds)) {
     ++kinds;
     volume.kind = row->kind;
-    if (row->kind != Kind::local_ssd) {
+    if (row->kind == Kind::image) {
+      volume.of = TRY(entry.value.as_string());  // how it is written, who renders it checks
+    } else if (row->kind != Kind::local_ssd) {
       volume.of = TRY(read_plain(entry.value, row->of));
     } else if (!TRY(entry.value.as_bool())) {
       return entry.value.wrong("true");
@@ -90,8 +93,10 @@ Status check(const VolumeSpec& volume, const Node& node) {
     return wrong("a class is of a claim that is made", "class beside claim and size");
   if (volume.kind == Kind::claim && volume.size && volume.read_only)
     return wrong("it is made new, and would stay empty", "take size out, or read_only");
-  if ((volume.kind == Kind::nfs || volume.kind == Kind::bucket) && volume.size)
+  if ((volume.kind == Kind::nfs || volume.kind == Kind::bucket || volume.kind == Kind::image) && volume.size)
     return wrong("it is as large as it is", "take size out");
+  if (volume.kind == Kind::image && !volume.read_only)
+    return wrong("what is in an image stays as it is", "read_only: true beside image");
   if (volume.kind == Kind::local_ssd && volume.read_only) return wrong("it begins empty", "take read_only out");
   const auto one_of = [&](std::initializer_list<std::string_view> names) {
     return std::ranges::find(names, volume.of) != names.end();
@@ -117,7 +122,7 @@ Result<VolumeSpec> read_volume(const Node& node) {
   }
   return error(ErrorKind::invalid, "a volume is of one kind, and here are {}", kinds)
       .at(node.where())
-      .hinted("one of claim, nfs, bucket, filestore, lustre, parallelstore, hyperdisk, local_ssd");
+      .hinted("one of claim, nfs, bucket, image, filestore, lustre, parallelstore, hyperdisk, local_ssd");
 }
 
 Node bytes_node(Bytes bytes) {

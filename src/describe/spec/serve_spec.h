@@ -37,6 +37,13 @@ struct TrafficSpec {
 struct IngressSpec {
   std::string host, tls_secret;  // its name, and the Secret with its certificate and key
   std::string controller;        // the class; empty: the cluster's default
+  std::string gateway;           // the class of a Gateway, which is made instead of an Ingress; empty: none
+};
+
+// A newer model beside the one that is served, for a part of the requests. An empty `from`: none.
+struct CanarySpec {
+  std::string from;         // as ServeSpec::from
+  std::int64_t weight = 0;  // percent of the requests
 };
 
 struct ServeSpec {
@@ -57,6 +64,7 @@ struct ServeSpec {
   std::optional<Seconds> cold_start;   // from the start of a server until it answers; unset: kColdStart
   static constexpr Seconds kColdStart{300.0};
   IngressSpec ingress;
+  CanarySpec canary;
 };
 
 }  // namespace systole

@@ -103,6 +103,9 @@ Status check_served(const Workload& workload, bool absolute, const char* where) 
   if (from.starts_with('-') || (absolute && !from.starts_with('/')))
     return key_error(ErrorKind::invalid, "serve.from", "'{}' is no path {}", comment_text(from), where)
         .hinted("serve.from: /models/FOLDER");
+  if (!workload.serve.canary.from.empty())
+    return key_error(ErrorKind::unsupported, "serve.canary", "requests are divided between models on Kubernetes alone")
+        .hinted("take serve.canary out; `systole serve RUN --canary OTHER` divides them on one machine");
   return {};
 }
 

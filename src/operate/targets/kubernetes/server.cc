@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "operate/render/names.h"
 #include "operate/render/quote.h"
 #include "operate/render/template.h"
+#include "operate/targets/kubernetes/server_routes.h"
 
 namespace systole {
 namespace {
@@ -55,19 +55,6 @@ spec:
       pods: { metric: { name: $metric }, target: { type: AverageValue, averageValue: $waiting } }
 )";
 
-// The certificate is the controller's: behind it requests are plain, inside the cluster.
-constexpr const char* kIngress = R"(
-apiVersion: networking.k8s.io/v1
-kind: Ingress
-metadata: { name: $name, namespace: $namespace, labels: $labels }
-spec:
-  ingressClassName: $class
-  tls: [{ hosts: [$host], secretName: $secret }]
-  rules:
-    - host: $host
-      http: { paths: [{ path: /, pathType: Prefix, backend: { service: { name: $name, port: { name: http } } } }] }
-)";
-
 // Google's collectors show the servers' token, and may read no other secret.
 constexpr const char* kReader = R"(
 apiVersion: rbac.authorization.k8s.io/v1
@@ -103,19 +90,18 @@ constexpr const char* kAdapter =
     "custom-metrics-stackdriver-adapter/deploy/production/adapter_new_resource_model.yaml";
 
 bool on_gke(const KubernetesJob& k) { return k.ask.target->provisions.can; }
+// Of both models.
+Node all_pods_of(const KubernetesJob& k) {
+  const bool both = !k.workload().serve.canary.from.empty();
+  return both ? Node::map({{"app.kubernetes.io/instance", k.job.run}}) : pods_of(k);
+}
 std::string secret_of(const KubernetesJob& k) { return k.job.run + "-token"; }
-Node pods_of(const KubernetesJob& k) { return Node::map({{"systole/run", k.job.run}}); }
 
 std::int64_t seconds(Seconds time) { return static_cast<std::int64_t>(std::ceil(time.count())); }
 
-Node with_place(const KubernetesJob& k, const char* yaml, std::vector<std::pair<std::string, Node>> holes) {
-  holes.insert(holes.end(), {{"name", k.job.run}, {"namespace", k.space}, {"labels", k.labels}});
-  return fill(yaml, std::move(holes));
-}
-
-Node command_of(const KubernetesJob& k) {
+Node command_of(const KubernetesJob& k, const Workload& workload) {
   Node command;
-  for (const std::string& word : server_words(k.workload(), k.job, {.token_file = kTokenFile}))
+  for (const std::string& word : server_words(workload, k.job, {.token_file = kTokenFile}))
     command.push(kube_value(word));
   return command;
 }
@@ -127,10 +113,10 @@ Node probe(const char* path, std::int64_t period, std::int64_t failures) {
   return Node::map({{"httpGet", std::move(get)}, {"periodSeconds", period}, {"failureThreshold", failures}});
 }
 
-Node pod_of(const KubernetesJob& k, const PodParts& parts) {
+Node pod_of(const KubernetesJob& k, const PodParts& parts, const Workload& workload) {
   constexpr std::int64_t kPeriod = 5;
   PodFrame frame{.restart = ""};  // Always, the only one of a Deployment
-  frame.command = command_of(k);
+  frame.command = command_of(k, workload);
   frame.startup = probe("/health/ready", kPeriod, (startup_seconds(k) + kPeriod - 1) / kPeriod);
   frame.readiness = probe("/health/ready", kPeriod, 1);
   frame.liveness = probe("/health/live", 10, 6);
@@ -143,30 +129,36 @@ Node pod_of(const KubernetesJob& k, const PodParts& parts) {
   return pod_template(k, parts, frame);
 }
 
-void check_model(const KubernetesJob& k, PodParts& parts) {
+void check_from(const KubernetesJob& k, const std::string& key, const std::string& from, PodParts& parts) {
   const Workload& w = k.workload();
-  const std::string& from = w.serve.from;
   if (!from.starts_with('/')) {
-    parts.wrong.push_back(key_error(ErrorKind::invalid, "serve.from", "{}",
+    parts.wrong.push_back(key_error(ErrorKind::invalid, key, "{}",
                                     from.empty() ? "nothing says where the model is in a pod"
                                                  : fmt::format("'{}' is no path in a pod", comment_text(from)))
-                              .hinted("volumes: { /models: { bucket: NAME, read_only: true } }, "
-                                      "serve.from: /models/FOLDER"));
+                              .hinted(fmt::format("volumes: {{ /models: {{ bucket: NAME, read_only: true }} }}, "
+                                                  "{}: /models/FOLDER",
+                                                  key)));
   } else if (!is_held(w, from)) {
     parts.warnings.push_back(
-        fmt::format("serve.from: {} is in no claim or volume, so the image has to have it", comment_text(from)));
+        fmt::format("{}: {} is in no claim or volume, so the image has to have it", key, comment_text(from)));
   } else if (const VolumeSpec* made = new_volume_of(w, from); made != nullptr) {
     if (made->kind == VolumeSpec::Kind::local_ssd)
-      parts.wrong.push_back(key_error(ErrorKind::invalid, "serve.from",
+      parts.wrong.push_back(key_error(ErrorKind::invalid, key,
                                       "{} is on the machine's disks, which are empty when a server starts",
                                       comment_text(from))
                                 .hinted("a path in a bucket, nfs, or a claim that has the model"));
     else
       parts.warnings.push_back(fmt::format(
-          "serve.from: {} is in a new, empty volume: no server is ready until a model is copied there; or name a claim "
+          "{}: {} is in a new, empty volume: no server is ready until a model is copied there; or name a claim "
           "without size, nfs or a bucket that has it",
-          comment_text(from)));
+          key, comment_text(from)));
   }
+}
+
+void check_model(const KubernetesJob& k, PodParts& parts) {
+  const Workload& w = k.workload();
+  check_from(k, "serve.from", w.serve.from, parts);
+  if (!w.serve.canary.from.empty()) check_from(k, "serve.canary.from", w.serve.canary.from, parts);
   if (w.serve.parameter != DType::i8 && w.serve.parameter != DType::f32)
     parts.warnings.push_back(
         "serve.parameter: a server keeps a model's weights as the model has them, or with i8 in int8");
@@ -181,7 +173,7 @@ void add_monitoring(const KubernetesJob& k, PodParts& parts) {
   if (on_gke(k)) {
     parts.objects.push_back(with_place(k, kReader, {{"secret", secret_of(k)}}));
     parts.objects.push_back(with_place(k, kReads, {}));
-    parts.objects.push_back(with_place(k, kMonitoring, {{"pods", pods_of(k)}, {"secret", secret_of(k)}}));
+    parts.objects.push_back(with_place(k, kMonitoring, {{"pods", all_pods_of(k)}, {"secret", secret_of(k)}}));
   } else if (k.job.replicas->elastic()) {
     parts.warnings.push_back(
         fmt::format("serve.replicas: the cluster adds servers only where prometheus-adapter gives it {} of its pods, "
@@ -190,31 +182,19 @@ void add_monitoring(const KubernetesJob& k, PodParts& parts) {
   }
 }
 
-void add_ingress(const KubernetesJob& k, PodParts& parts) {
-  const IngressSpec& ingress = k.workload().serve.ingress;
-  const auto refuse = [&](ErrorKind kind, const char* key, const std::string& why, const char* hint) {
-    parts.wrong.push_back(key_error(kind, key, "{}", why).hinted(hint));
-  };
-  if (ingress.host.empty()) {
-    if (!(ingress.tls_secret + ingress.controller).empty())
-      refuse(ErrorKind::invalid, "serve.ingress.host", "nothing says by which name the servers are reached",
-             "serve.ingress: { host: chat.example.org, tls_secret: chat-tls }");
-    return;
-  }
-  if (on_gke(k))
-    return refuse(ErrorKind::unsupported, "serve.ingress",
-                  "on gke the servers have an internal load balancer's address",
-                  "take serve.ingress out, or --on kubernetes");
-  if (!is_host_name(ingress.host))
-    refuse(ErrorKind::invalid, "serve.ingress.host", fmt::format("'{}' is no host name", comment_text(ingress.host)),
-           "lower-case letters, digits, '-' and '.': chat.example.org");
-  if (ingress.tls_secret.empty())
-    return refuse(ErrorKind::invalid, "serve.ingress.tls_secret", "requests show their key, which TLS has to hide",
-                  "serve.ingress.tls_secret: NAME; kubectl create secret tls NAME --cert=FILE --key=FILE makes it");
-  parts.objects.push_back(with_place(k, kIngress,
-                                     {{"class", ingress.controller.empty() ? Node() : Node(ingress.controller)},
-                                      {"host", ingress.host},
-                                      {"secret", ingress.tls_secret}}));
+// The Deployment of the newer model. Its pods are those of another name, so that no Deployment has another's.
+void add_canary(const KubernetesJob& k, const PodParts& parts, std::vector<Node>& objects) {
+  Workload newer = k.workload();
+  newer.serve.from = newer.serve.canary.from;
+  PodParts own = parts;
+  own.labels.set("systole/run", canary_name(k));
+  Node metadata = job_metadata(k, parts);
+  metadata.set("name", canary_name(k));
+  objects.push_back(fill(kDeployment, {{"metadata", std::move(metadata)},
+                                       {"replicas", canary_servers(k)},
+                                       {"pods", canary_pods_of(k)},
+                                       {"deadline", startup_seconds(k) + 600},
+                                       {"template", pod_of(k, own, newer)}}));
 }
 
 }  // namespace
@@ -233,7 +213,7 @@ PodParts server_parts(const KubernetesJob& k) {
   parts.limits = merged(Node::map({{"cpu", *parts.requests.find("cpu")}}), parts.limits);
   add_identity(k, parts);
   add_monitoring(k, parts);
-  add_ingress(k, parts);
+  add_routes(k, parts);
   check_model(k, parts);
   return parts;
 }
@@ -246,7 +226,7 @@ std::vector<Node> server_objects(const KubernetesJob& k, const PodParts& parts) 
   objects.push_back(with_place(k, kService,
                                {{"annotations", annotations},
                                 {"type", on_gke(k) ? "LoadBalancer" : "ClusterIP"},
-                                {"pods", pods_of(k)},
+                                {"pods", routes_by_gateway(k) ? pods_of(k) : all_pods_of(k)},
                                 {"port", kServerPort}}));
   objects.push_back(with_place(k, kDisruption, {{"pods", pods_of(k)}}));
   // The autoscaler sets the number of an elastic one, and a number here would take that back at each apply.
@@ -255,7 +235,8 @@ std::vector<Node> server_objects(const KubernetesJob& k, const PodParts& parts) 
                          {"replicas", replicas.elastic() ? Node() : Node(replicas.most)},
                          {"pods", pods_of(k)},
                          {"deadline", startup_seconds(k) + 600},  // 10 minutes to get a node and the image
-                         {"template", pod_of(k, parts)}}));
+                         {"template", pod_of(k, parts, k.workload())}}));
+  if (!k.workload().serve.canary.from.empty()) add_canary(k, parts, objects);
   if (!replicas.elastic()) return objects;
   const std::int64_t waiting = std::max<std::int64_t>(1, k.workload().serve.slots / 2);
   objects.push_back(with_place(k, kAutoscaler,

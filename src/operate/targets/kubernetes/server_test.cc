@@ -240,5 +240,94 @@ TEST(RenderServer, refuses_what_would_serve_nobody) {
   EXPECT_NE(said.find("--on slurm or kubernetes or gke or ssh"), std::string::npos) << said;
 }
 
+constexpr const char* kCanary = "serve.canary={from: /runs/gpt2-newer, weight: 20}";
+
+const Node& named(const std::vector<Node>& objects, std::string_view kind, std::string_view name) {
+  const auto found = std::ranges::find_if(
+      objects, [&](const Node& o) { return o.find("kind")->text() == kind && at(o, "metadata.name").text() == name; });
+  CHECK(found != objects.end(), "there is no {} {}", kind, name);
+  return *found;
+}
+
+TEST(RenderServer, a_canary_is_servers_of_another_model_behind_the_same_service) {
+  const Workload of = small({kCanary, "serve.replicas=4"});
+  const std::vector<Node> objects = objects_of(of);
+  for (const Node& object : objects) EXPECT_EQ(schemas().wrong(object).value_or(""), "") << to_yaml(object);
+  const Node& stable = named(objects, "Deployment", "serve-small");
+  const Node& newer = named(objects, "Deployment", "serve-small-canary");
+  EXPECT_EQ(command_of(stable)[2], "/runs/gpt2");
+  EXPECT_EQ(command_of(newer)[2], "/runs/gpt2-newer");
+  EXPECT_EQ(after(command_of(newer), "--name"), after(command_of(stable), "--name")) << "requests name one model";
+  EXPECT_EQ(at(newer, "spec.replicas").text(), "1") << "one beside four is 20%";
+  EXPECT_NE(at(newer, "spec.selector.matchLabels"), at(stable, "spec.selector.matchLabels"));
+  const Node& selector = at(named(objects, "Service", "serve-small"), "spec.selector");
+  for (const Node* deployment : {&stable, &newer}) {
+    const Node& labels = at(*deployment, "spec.template.metadata.labels");
+    for (const Node::Entry& label : at(*deployment, "spec.selector.matchLabels").entries())
+      EXPECT_EQ(*labels.find(label.key), label.value);
+    for (const Node::Entry& label : selector.entries()) EXPECT_EQ(*labels.find(label.key), label.value);
+    EXPECT_EQ(at(*deployment, "metadata.labels").find("systole/run")->text(), "serve-small") << "it goes with the rest";
+  }
+  EXPECT_EQ(fmt::format("{}", fmt::join(rendered(of).value().warnings, "\n")).find("serve.canary"), std::string::npos);
+  const std::string warned = fmt::format("{}", fmt::join(rendered(small({kCanary})).value().warnings, "\n"));
+  EXPECT_NE(warned.find("serve.canary.weight: 20, and 1 of 3 servers has 33% of the requests"), warned.npos) << warned;
+}
+
+TEST(RenderServer, a_gateway_divides_requests_by_weight) {
+  const std::string gateway = "serve.ingress={host: chat.example.org, tls_secret: chat-tls, gateway: internal}";
+  for (const bool both : {true, false}) {
+    const std::vector<Node> objects = objects_of(both ? small({gateway, kCanary}) : small({gateway}));
+    for (const Node& object : objects) EXPECT_EQ(schemas().wrong(object).value_or(""), "") << to_yaml(object);
+    EXPECT_FALSE(has_kind(objects, "Ingress"));
+    const Node& made = of_kind(objects, "Gateway");
+    EXPECT_EQ(at(made, "spec.gatewayClassName").text(), "internal");
+    EXPECT_EQ(at(made, "spec.listeners.0.tls.certificateRefs.0.name").text(), "chat-tls");
+    const Node& route = of_kind(objects, "HTTPRoute");
+    EXPECT_EQ(at(route, "spec.parentRefs.0.name"), at(made, "metadata.name"));
+    EXPECT_EQ(at(route, "spec.hostnames.0"), at(made, "spec.listeners.0.hostname"));
+    const Node& backends = at(route, "spec.rules.0.backendRefs");
+    ASSERT_EQ(backends.items().size(), both ? 2u : 1u);
+    for (const Node& backend : backends.items()) {
+      const Node& service = named(objects, "Service", backend.find("name")->text());
+      const Node& deployment = named(objects, "Deployment", backend.find("name")->text());
+      EXPECT_EQ(at(service, "spec.selector"), at(deployment, "spec.selector.matchLabels")) << "no server of the other";
+      EXPECT_EQ(*backend.find("port"), at(service, "spec.ports.0.port"));
+    }
+    EXPECT_EQ(backends.items()[0].find("weight")->text(), both ? "80" : "1");
+    EXPECT_EQ(backends.items().back().find("weight")->text(), both ? "20" : "1");
+    EXPECT_TRUE(schemas().wrong(with(route, "spec.rules.0.backendRefs.0.weights", 1)));
+  }
+}
+
+TEST(RenderServer, names_of_routes_are_names_of_the_cluster) {
+  const auto refused = [&](const std::string& of) {
+    std::vector<std::string> sets = kHere;
+    sets.push_back("serve.ingress={host: a.b, " + of + "}");
+    return refusals("serve-8b.yaml", sets, "kubernetes");
+  };
+  EXPECT_NE(refused("tls_secret: Chat_TLS").find("serve.ingress.tls_secret: 'Chat_TLS' is no name of a Secret"),
+            std::string::npos);
+  EXPECT_NE(refused("tls_secret: t, class: 'a/b'").find("serve.ingress.class: 'a/b' is no name of a"),
+            std::string::npos);
+  EXPECT_NE(refused("tls_secret: t, gateway: 'a b'").find("serve.ingress.gateway: 'a b' is no name of a"),
+            std::string::npos);
+  EXPECT_NE(refused("tls_secret: t, gateway: g, class: c").find("serve.ingress.class: it is of an Ingress"),
+            std::string::npos);
+}
+
+TEST(RenderServer, a_model_may_be_in_an_image_of_its_own) {
+  const std::string digest = "registry.example/models/gpt2@sha256:" + std::string(64, 'b');
+  const auto of = [](const std::string& image) {
+    return std::vector<std::string>{"serve.from=/models/gpt2",
+                                    "volumes={/models: {image: '" + image + "', read_only: true}}"};
+  };
+  const Node deployment = of_kind(objects_of(small(of(digest))), "Deployment");
+  EXPECT_EQ(schemas().wrong(deployment).value_or(""), "") << to_yaml(deployment);
+  EXPECT_NE(to_yaml(deployment).find("reference: " + digest), std::string::npos) << to_yaml(deployment);
+  std::vector<std::string> sets = kHere;
+  for (const std::string& set : of("models/gpt2:latest")) sets.push_back(set);
+  EXPECT_NE(refusals("serve-8b.yaml", sets, "kubernetes").find("volumes: /models: "), std::string::npos);
+}
+
 }  // namespace
 }  // namespace systole

@@ -76,6 +76,7 @@ class Storage {
       case Kind::claim: return claim(path, volume);
       case Kind::nfs: return nfs(path, volume);
       case Kind::bucket: return bucket(path, volume);
+      case Kind::image: return image(path, volume);
       case Kind::filestore:
         return made("filestore.csi.storage.gke.io", filestore_tier(volume.of), volume, "ReadWriteMany");
       case Kind::hyperdisk:
@@ -128,6 +129,13 @@ class Storage {
     csi.set("volumeAttributes",
             Node::map({{"bucketName", volume.of}, {"mountOptions", "implicit-dirs,uid=10001,gid=10001"}}));
     return Node::map({{"csi", std::move(csi)}});
+  }
+
+  // Its files are the volume, as the cluster's nodes pull them (Kubernetes 1.35, or 1.31 with the gate ImageVolume).
+  Node image(const std::string& path, const VolumeSpec& volume) {
+    if (const Status named = check_image(volume.of); !named.ok())
+      refuse(path, named.error().message, "image: REGISTRY/NAME@sha256:DIGEST");
+    return Node::map({{"image", Node::map({{"reference", volume.of}, {"pullPolicy", "IfNotPresent"}})}});
   }
 
   static std::string filestore_tier(const std::string& tier) {  // the driver's name of the tier
