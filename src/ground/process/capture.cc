@@ -16,6 +16,7 @@
 namespace systole {
 namespace {
 
+constexpr int kMostPieces = 64;  // that are read without a look at the time: 1 MiB, and no pipe holds more
 constexpr int kPollMillis = 20;  // maximum delay in noticing the child's end while another process holds its pipes
 
 // Blocks SIGPIPE on this thread and consumes it here: a child may close its input early.
@@ -42,10 +43,10 @@ struct Reader {
   bool open = true;
 };
 
-// Reads what is available. Errors: io.
+// Reads what is available, but for what is written meanwhile: who writes without end holds nobody up. Errors: io.
 Status drain(Reader& reader, Bytes limit, bool& truncated) {
   std::array<char, 16384> buffer;
-  while (reader.open) {
+  for (int piece = 0; reader.open && piece < kMostPieces; ++piece) {
     const ssize_t got = ::read(reader.fd, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return Done{};
