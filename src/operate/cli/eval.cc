@@ -65,9 +65,10 @@ void warn_of(const TaskScores& scores, const EvalTask& task, const std::string& 
 }
 
 // All tasks by one model. Nothing: a signal came. `samples`, `archived`: where lines of its items go, or null.
+// A model whose last task ended before its last item has fewer tasks; `ended` says why.
 std::optional<EvaluatedModel> evaluated(const EvalSuite& suite, const std::string& asked, const EvalCommand& options,
                                         const ProgramSandbox& sandbox, WholeFile* samples, std::string* archived,
-                                        const SignalWatch& watch, Context& context) {
+                                        const SignalWatch& watch, std::optional<Error>& ended, Context& context) {
   const ServedModel served = find_model_argument(asked, context);
   const Machine machine = machine_for(served, options.backend, context.clock).value();
   const std::unique_ptr<Engine> engine = open_engine(served, machine,
@@ -101,6 +102,10 @@ std::optional<EvaluatedModel> evaluated(const EvalSuite& suite, const std::strin
     if (samples != nullptr) samples->append(lines);
     if (archived != nullptr) *archived += lines;
     last.samples.clear();
+    if (!last.ended) continue;
+    ended = std::move(last.ended);
+    made.tasks.pop_back();
+    break;
   }
   return made;
 }
@@ -229,6 +234,27 @@ void check_beforehand(const EvalCommand& options, Context& context) {
   if (!last.ok()) fail(below(options.archive, last.error()));
 }
 
+// Fails with `why`, and keeps what there is: each answer, and the tasks that all of these models have whole.
+[[noreturn]] void end_early(EvalSuite suite, std::vector<EvaluatedModel> models, WholeFile* samples, WholeFile* out,
+                            Error why, Context& context) {
+  context.out.end_progress();
+  if (models.size() > 1)
+    models.pop_back();
+  else
+    suite.tasks.resize(models[0].tasks.size());
+  if (samples != nullptr) samples->finish();
+  if (!suite.tasks.empty()) {
+    context.out.data(results_table(suite, models, context.out.width()));
+    if (out != nullptr) {
+      out->append(to_json(results_node(suite, models, {}).set("incomplete", why.message), 2) + "\n");
+      out->finish();
+    }
+  }
+  context.out.notice(samples == nullptr ? "answers so far are not kept: --samples FILE keeps them"
+                                        : "answers so far are in the file of --samples");
+  fail(why);
+}
+
 ExitCode eval(const EvalCommand& options, Context& context) {
   if (!options.verify.empty()) return verify(options.verify, context);
   if (options.suites.empty() || options.models.empty()) {
@@ -251,12 +277,14 @@ ExitCode eval(const EvalCommand& options, Context& context) {
                                    samples = file_of(options.samples, "--samples samples.jsonl");
   const SignalWatch watch;
   std::vector<EvaluatedModel> models;
+  std::optional<Error> ended;
   std::string lines;
   for (const std::string& asked : options.models) {
     std::optional<EvaluatedModel> made = evaluated(suite, asked, options, sandbox, samples.get(),
-                                                   options.archive.empty() ? nullptr : &lines, watch, context);
+                                                   options.archive.empty() ? nullptr : &lines, watch, ended, context);
     if (!made) return ExitCode::interrupted;
     models.push_back(std::move(*made));
+    if (ended) end_early(suite, std::move(models), samples.get(), out.get(), *ended, context);
   }
   context.out.end_progress();
   const std::vector<std::string> missed = unmet(required, models);

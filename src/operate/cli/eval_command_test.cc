@@ -240,6 +240,26 @@ TEST_F(EvalCommand, a_judge_at_another_endpoint_scores_answers) {
   EXPECT_NE(wrong.err.find("does not answer: status 401"), std::string::npos) << wrong.err;
 }
 
+TEST_F(EvalCommand, a_judge_that_ends_leaves_what_it_said) {
+  std::atomic<int> asked = 0;
+  StubServer server([&](const StubRequest&, StubAnswer& answer) {
+    if (asked++ > 0) return answer.whole(404, "gone");
+    answer.whole(200, "{\"choices\": [{\"message\": {\"content\": \"7\"}}]}");
+  });
+  systole_.write("two.jsonl", "{\"prompt\": \"a\"}\n{\"prompt\": \"b\"}\n");
+  systole_.write(
+      "ends.yaml",
+      "suite: 1\ntasks:\n  - { name: polite, kind: judge, data: two.jsonl, context: \"{prompt}\", tokens: 1, "
+      "judge: { url: \"" +
+          server.url() + "/v1\", model: large, scores: [1, 10], pattern: '(\\d+)', prompt: \"<{response}>?\" } }\n");
+  const Captured said = eval({"--samples", "said.jsonl"}, "ends.yaml");
+  EXPECT_EQ(said.exit.code, 2) << said.err;
+  EXPECT_NE(said.err.find("task 'polite', item 1: the judge at "), std::string::npos) << said.err;
+  const std::vector<Node> samples = samples_in("said.jsonl");
+  ASSERT_EQ(samples.size(), 1U);
+  EXPECT_EQ(number_at(samples[0], "score"), 7);
+}
+
 TEST_F(EvalCommand, answers_that_are_programs_are_run) {
   const std::string rest =
       "kind: pass_at_k, data: prompts.jsonl, context: \"{prompt}\", tokens: 1, file: p.sh, command: [sh, p.sh], ";

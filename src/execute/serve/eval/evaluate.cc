@@ -194,7 +194,10 @@ Result<TaskScores> judge_answers(const EvalTask& task, const EvalModel& model, c
     fields.set("response", replace_invalid_utf8(answers[i]));
     Result<Judgement> said = judge.score(fields, [&] { return !told(i); });
     if (!said.ok() && said.error().kind == ErrorKind::interrupted) return interrupted();
-    if (!said.ok()) return of_item(std::move(said).error(), task, i);
+    if (!said.ok()) {
+      made.ended = of_item(std::move(said).error(), task, i);
+      break;
+    }
     if (!said->score) made.unjudged.push_back(of_item(error(ErrorKind::invalid, "{}", said->why), i));
     scores.push_back(said->score.value_or(task.judge->lowest));
     refused.push_back(said->score ? 0 : 1);
@@ -204,7 +207,7 @@ Result<TaskScores> judge_answers(const EvalTask& task, const EvalModel& model, c
                                       {"score", said->score ? Node(*said->score) : Node()},
                                       {"refused", refused.back()}}));
   }
-  made.metrics = {mean_metric("score", scores), mean_metric("refused", refused)};
+  if (!made.ended) made.metrics = {mean_metric("score", scores), mean_metric("refused", refused)};
   return made;
 }
 

@@ -13,6 +13,7 @@
 //   pass@1, pass@k   the chance that a program passes, or one of k (programs.h)
 
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -43,6 +44,8 @@ struct TaskScores {
   // Items that count as wrong because nothing can be said of them, "item 3: …": a choice has more tokens than the
   // model's context, the search for the pattern takes too many steps, or a judge gives no score.
   std::vector<Error> unjudged = {};
+  // Why there are no metrics, and samples of the first items alone: the judge does not answer any more.
+  std::optional<Error> ended = {};
 };
 
 // Is told how many items are done; false ends the evaluation (interrupted).
@@ -51,7 +54,7 @@ using OnItems = std::function<bool(std::size_t)>;
 // For all tasks of a suite before the first is run. Errors: invalid: the task's answers leave no room for a prompt.
 Status check_room(const EvalTask& task, const Engine& engine);
 
-// Errors: those of check_room, of the device, of Judge::score and of run_program; invalid: weights that are damaged; interrupted.
+// Errors: those of check_room, of the device, of Judge::open and of run_program; invalid: weights that are damaged; interrupted.
 Result<TaskScores> evaluate(const EvalTask& task, const EvalModel& model, const OnItems& told);
 
 }  // namespace systole
