@@ -156,6 +156,10 @@ std::optional<Place> place_of(const std::string& ours) {
   return Place{*layer, ours.substr(dot + 1)};
 }
 
+bool is_served(const Module& module) {
+  return std::ranges::all_of(module.parts, [](const MappedTensor* part) { return place_of(part->ours).has_value(); });
+}
+
 class Reader {
  public:
   Reader(const SafetensorsFile& file, Config config, NameMap map)
@@ -197,7 +201,8 @@ class Reader {
   Result<const Module*> find(const std::string& name) const {
     if (const auto found = modules_.find(name); found != modules_.end()) return &found->second;
     std::vector<std::string> names;
-    for (const auto& [known, module] : modules_) names.push_back(known);
+    for (const auto& [known, module] : modules_)
+      if (is_served(module)) names.push_back(known);
     std::string hint = nearest_hint(name, names);
     if (hint.empty()) hint = "serve it with the model that it was trained for";
     return error(ErrorKind::not_found, "the adapter changes '{}', which this model lacks", name)
@@ -224,7 +229,7 @@ class Reader {
 
   Status add(const std::string& name, LoraAdapter& adapter) const {
     const Module& module = *TRY(find(name));
-    if (!std::ranges::all_of(module.parts, [](const MappedTensor* part) { return place_of(part->ours).has_value(); })) {
+    if (!is_served(module)) {
       return error(ErrorKind::unsupported, "the adapter changes '{}', and those of projections in blocks are served",
                    name)
           .at({kTensors})
@@ -285,9 +290,16 @@ Result<LoraAdapter> read_lora_adapter(Store& folder, const ModelSpec& model) {
 }
 
 Result<LoraAdapter> read_lora_adapter(const std::string& path, const ModelSpec& model) {
-  const std::unique_ptr<Store> folder = TRY(open_posix_store(path));
-  auto adapter = read_lora_adapter(*folder, model);
-  if (!adapter.ok()) return below(path, std::move(adapter).error());
+  const auto hinted = [](Error error) {
+    if (error.kind == ErrorKind::not_found && error.hint.empty())
+      error.hint = fmt::format("--lora NAME=PATH: a folder with {} and {}, as PEFT's save_pretrained writes it",
+                               kConfig, kTensors);
+    return error;
+  };
+  auto folder = open_posix_store(path);
+  if (!folder.ok()) return hinted(std::move(folder).error());
+  auto adapter = read_lora_adapter(**folder, model);
+  if (!adapter.ok()) return hinted(below(path, std::move(adapter).error()));
   return adapter;
 }
 

@@ -151,5 +151,16 @@ TEST(LoraAdapter, ServedAreTheLargestRankAndAllProjections) {
   EXPECT_FALSE(served_adapters({}).any());
 }
 
+TEST(LoraAdapter, HintsNameWhatWouldBeTaken) {
+  const auto missing = read_lora_adapter("/nonexistent", golden("llama"));
+  ASSERT_FALSE(missing.ok());
+  EXPECT_NE(missing.error().hint.find("--lora NAME=PATH"), std::string::npos) << to_string(missing.error());
+  const auto other = read_lora_adapter(
+      *folder_of(kConfig, {{"base_model.model.model.layers.9.self_attn.x.lora_A.weight", {2, 16}}}), golden("llama"));
+  ASSERT_FALSE(other.ok());
+  for (const char* unserved : {"embed", "lm_head"})
+    EXPECT_EQ(other.error().hint.find(unserved), std::string::npos) << other.error().hint;
+}
+
 }  // namespace
 }  // namespace systole
