@@ -46,7 +46,16 @@ Node bytes_node(Bytes bytes) {
   return fmt::format("{}B", bytes.count());
 }
 
-Node seconds_node(Seconds seconds) { return fmt::format("{}s", seconds.count()); }
+// Without an exponent, which no reader of times takes.
+Node seconds_node(Seconds seconds) {
+  std::string digits = fmt::format("{}", seconds.count());
+  if (digits.find('e') != digits.npos) {
+    digits = fmt::format("{:.12f}", seconds.count());
+    digits.erase(digits.find_last_not_of('0') + 1);
+    if (digits.ends_with('.')) digits.pop_back();
+  }
+  return digits + "s";
+}
 
 Result<Bytes> read_bytes(const Node& node, Bytes lowest) {
   if (node.kind() == NodeKind::number) {

@@ -70,11 +70,17 @@ void GivenKeys::collect_environments(const Node& environments, const std::string
   if (!environments.is_map()) return add(environments.wrong("a map of environments, each a map of keys"));
   for (const Node::Entry& entry : environments.entries()) {
     ByPath overlay;
+    std::map<std::string, Where> own = sections_;
     if (entry.value.is_map())
       collect(entry.value, "", overlay);
     else
       add(entry.value.wrong("a map of keys"));
-    if (entry.key == wanted) lay_over(overlay);
+    // What is missing in the document is not missing here, unless this is laid over and brings the section.
+    own.swap(sections_);
+    if (entry.key != wanted) continue;
+    lay_over(overlay);
+    for (const auto& [path, where] : own)
+      if (!meant_.contains(path)) sections_.try_emplace(path, where);
   }
   if (!wanted.empty() && environments.find(wanted) == nullptr) {
     add(error(ErrorKind::invalid, "there is no environment '{}'", wanted)

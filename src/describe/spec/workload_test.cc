@@ -353,5 +353,21 @@ TEST(Workload, recompute_takes_a_policy_or_names) {
   EXPECT_EQ(read(to_yaml(w)).train.recompute.save, w.train.recompute.save);
 }
 
+TEST(Workload, what_a_misspelt_section_lacks_is_not_told_at_an_environment) {
+  const std::string text = replaced(kSmall, "model:", "modle:") + "environments: { tiny: { model: { layers: 1 } } }\n";
+  for (const char* environment : {"", "tiny"}) {
+    const std::string errors = errors_of(text, {environment, {}});
+    EXPECT_NE(errors.find("unknown key 'modle'"), std::string::npos) << errors;
+    EXPECT_EQ(errors.find("missing key"), std::string::npos) << errors;
+  }
+}
+
+TEST(Workload, short_times_are_printed_as_they_are_read) {
+  const Workload w = read(std::string(kSmall) + "checkpoint: { every: 50us }\n");
+  EXPECT_EQ(w.checkpoint.every.time, Seconds(50e-6));
+  EXPECT_NE(to_yaml(w).find("0.00005s"), std::string::npos) << to_yaml(w);
+  EXPECT_EQ(read(to_yaml(w)).checkpoint.every, w.checkpoint.every);
+}
+
 }  // namespace
 }  // namespace systole
