@@ -316,5 +316,14 @@ TEST(ServeInDocker, its_check_asks_whether_it_is_ready) {
   EXPECT_NE(code_of(503), 0);
 }
 
+TEST_F(ServeScripts, a_server_whose_keeper_was_killed_is_stopped) {
+  render_here(served("serve-small.yaml", here({"ssh.hosts=[node1]"})), "ssh");
+  ASSERT_EQ(shell("sh files/serve.sh start").exit.code, 0);
+  const Captured stopped =
+      shell("read -r keeper session <runs/serve-small/pid; kill -KILL \"$keeper\"; sh files/serve.sh stop");
+  EXPECT_EQ(stopped.exit.code, 0) << stopped.err;
+  EXPECT_EQ(stopped.out, "node1: no server\n");
+}
+
 }  // namespace
 }  // namespace systole
