@@ -4,6 +4,7 @@
 
 #include "execute/train/memory_plan.h"
 #include "ground/process/machine.h"
+#include "operate/check/lint.h"
 #include "operate/cli/catalog_view.h"
 #include "operate/render/quote.h"
 #include "operate/render/server_words.h"
@@ -94,6 +95,13 @@ void warn_of_long_prompts(const ServingPlan& plan, Context& context) {
   }
 }
 
+// With the replicas that are planned, where the workload names none.
+void warn_of_one_on_spot(Workload workload, const ServingRow& best, Context& context) {
+  if (!workload.serve.replicas && best.carries()) workload.serve.replicas = CountRange{best.replicas, best.replicas};
+  for (const Lint& found : lint(workload))
+    if (found.rule == "one_on_spot") context.out.warning(fmt::format("{}: {}", found.key, found.text), found.hint);
+}
+
 // "systole serve RUN --slots 8 --context 4096 --waiting 64".
 std::string serve_words(const Workload& workload) {
   const std::string& weights = workload.model.weights;
@@ -121,6 +129,7 @@ ExitCode plan_serve(const WorkloadArguments& arguments, const LoadedWorkload& lo
   for (const auto& [accelerator, why] : plan.left_out)
     context.out.message(fmt::format("left out: {}: {}", accelerator, why));
   warn_of_long_prompts(plan, context);
+  warn_of_one_on_spot(loaded.workload, plan.rows.front(), context);
   context.out.prose(serving_plan_text(plan, context.out.width(),
                                       [&](std::string_view text) { return context.out.ink(Ink::bold, text); }));
   context.out.json(serving_plan_node(plan));

@@ -48,6 +48,15 @@ TEST_F(PlanServe, tells_what_this_machine_carries) {
   EXPECT_EQ(seen.out.find("replicas"), std::string::npos) << "one row needs no table";
 }
 
+TEST_F(PlanServe, one_replica_that_idles_is_priced_and_on_spot_it_is_warned_of) {
+  const Captured seen = shell("plan chat.yaml --set resources.price=3.6 --set resources.provisioning=spot");
+  ASSERT_EQ(seen.exit.code, 0) << seen.err;
+  EXPECT_NE(seen.out.find(" at 0.5 requests/s: "), std::string::npos) << seen.out;
+  EXPECT_NE(seen.out.find("% of it while they idle; $"), std::string::npos) << seen.out;
+  EXPECT_NE(seen.err.find("warning: serve.replicas: 1, on a spot machine"), std::string::npos) << seen.err;
+  EXPECT_EQ(shell("plan chat.yaml --set resources.price=3.6").err.find("spot"), std::string::npos);
+}
+
 TEST_F(PlanServe, the_document_has_its_memory_in_bytes) {
   const Captured seen = shell("plan chat.yaml --json --set resources.price=3.6");
   ASSERT_EQ(seen.exit.code, 0) << seen.err;

@@ -118,6 +118,20 @@ class RowText {
     line("cost", fmt::format("{} for a million answer tokens, when it carries its most",
                              million_tokens_text(row_.per_million)));
     line("", row_price_text(row_, plan_.today));
+    add_idle();
+  }
+
+  // Replicas cost as much while nobody asks: at the traffic that is asked for, a token bears what they idle.
+  void add_idle() {
+    if (!row_.price) return;
+    const DollarsPerHour all = *row_.price * static_cast<double>(row_.machines());
+    const double tokens = row_.asked->tokens_per_second * static_cast<double>(row_.replicas);
+    const double idle = std::clamp(1 - row_.asked->busy, 0.0, 1.0);
+    std::string text = fmt::format("{} at {}: {:.0f}% of it while they idle", to_string(all),
+                                   plan_.words_of_load(plan_.asked), 100 * idle);
+    if (tokens > 0)
+      text += fmt::format("; {} for a million answer tokens then", million_tokens_text(all * Seconds(1e6 / tokens)));
+    line("", text);
   }
 
   void add_start() {
