@@ -65,17 +65,19 @@ bool is_true(const Node& node, std::string_view key) { return node.text_at(key) 
 
 bool RequestReport::add(std::string_view line) {
   const Result<Node> parsed = parse_json(line, "line");
-  const Node* parts = parsed.ok() ? parsed->find("parts_s") : nullptr;
-  const std::optional<double> total = parsed.ok() ? number_at(*parsed, "total_s") : std::nullopt,
-                              status = parsed.ok() ? number_at(*parsed, "status") : std::nullopt;
-  if (parts == nullptr || !parts->is_map() || !total || !status) {
+  const Node record = parsed.ok() ? *parsed : Node::map();
+  const Node* parts = record.find("parts_s");
+  constexpr double kNone = -1;
+  const double total = number_at(record, "total_s").value_or(kNone),
+               status = number_at(record, "status").value_or(kNone);
+  if (parts == nullptr || !parts->is_map() || total < 0 || status < 0) {
     ++unreadable_;
     return false;
   }
   const bool answered = parts->find("queue") != nullptr;  // by the model
-  if (is_true(*parsed, "gone")) {
+  if (is_true(record, "gone")) {
     ++gone_;
-  } else if (*status >= 400) {
+  } else if (status >= 400) {
     ++refused_;
   } else if (!answered) {
     ++others_;
@@ -85,9 +87,9 @@ bool RequestReport::add(std::string_view line) {
       times.resize(totals_.size() + 1);
       times.back() = number_at(*parts, part.key).value_or(0);
     }
-    totals_.push_back(*total);
+    totals_.push_back(total);
     for (auto& [name, times] : parts_) times.resize(totals_.size());
-    if (const std::optional<double> first = number_at(*parsed, "first_token_s")) first_tokens_.push_back(*first);
+    if (const std::optional<double> first = number_at(record, "first_token_s")) first_tokens_.push_back(*first);
   }
   return true;
 }
