@@ -3,6 +3,7 @@
 # what it uses.
 #
 #   systole_precompiled(target)         # of libraries
+#   systole_precompiled(target SMALL)   # of libraries compiled for size in a release (systole_library)
 #   systole_precompiled(target TESTS)   # of tests: GoogleTest's too
 #
 # gcc takes them only with the flags that they were compiled with: those of a target with options of its own, or of a
@@ -31,6 +32,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_precompile_headers(systole_precompiled_libraries PRIVATE ${precompiled})
   systole_precompiled_sum(systole_precompiled_libraries ${precompiled})
 
+  if(CMAKE_BUILD_TYPE STREQUAL Release)
+    add_library(systole_precompiled_small OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
+    target_link_libraries(systole_precompiled_small PRIVATE fmt::fmt Threads::Threads)
+    target_compile_options(systole_precompiled_small PRIVATE -Os)
+    target_precompile_headers(systole_precompiled_small PRIVATE ${precompiled})
+    systole_precompiled_sum(systole_precompiled_small ${precompiled})
+  endif()
+
   add_library(systole_precompiled_tests OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
   target_link_libraries(systole_precompiled_tests PRIVATE fmt::fmt Threads::Threads GTest::gtest)
   set_target_properties(systole_precompiled_tests PROPERTIES POSITION_INDEPENDENT_CODE OFF)
@@ -44,6 +53,8 @@ function(systole_precompiled target)
     return()
   elseif("TESTS" IN_LIST ARGN)
     target_precompile_headers(${target} REUSE_FROM systole_precompiled_tests)
+  elseif("SMALL" IN_LIST ARGN)
+    target_precompile_headers(${target} REUSE_FROM systole_precompiled_small)
   else()
     target_precompile_headers(${target} REUSE_FROM systole_precompiled_libraries)
   endif()

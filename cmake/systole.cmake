@@ -1,6 +1,7 @@
 # One folder is one library with its dependencies listed (docs: src/README.md).
 #
-#   systole_library(store             # or `store HOT`: compiled with -O1 where the rest of a sanitised build is -O0
+#   systole_library(store             # or `store HOT`: compiled with -O1 where the rest of a sanitised build is -O0;
+#                                     # `store SMALL`: in a release for size, where nothing computes
 #     SOURCES posix.cc memory.cc     # or GLOB for folders of ops and kernels
 #     TESTS   posix_test.cc
 #     DEPS    base                   # folders of ours
@@ -54,7 +55,7 @@ function(systole_executable name)
 endfunction()
 
 function(systole_library name)
-  cmake_parse_arguments(ARG "GLOB;HOT" "" "SOURCES;TESTS;DEPS;LIBS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "GLOB;HOT;SMALL" "" "SOURCES;TESTS;DEPS;LIBS;TEST_DEPS" ${ARGN})
   if(ARG_GLOB)
     file(GLOB sources CONFIGURE_DEPENDS *.cc)
     file(GLOB tests CONFIGURE_DEPENDS *_test.cc)
@@ -74,6 +75,9 @@ function(systole_library name)
   target_include_directories(systole_${name} ${scope} ${PROJECT_SOURCE_DIR}/src)
   if(ARG_HOT AND CMAKE_BUILD_TYPE STREQUAL Debug)
     target_compile_options(systole_${name} PRIVATE -O1)
+  elseif(ARG_SMALL AND CMAKE_BUILD_TYPE STREQUAL Release)
+    target_compile_options(systole_${name} PRIVATE -Os)
+    systole_precompiled(systole_${name} SMALL)
   elseif(ARG_SOURCES)
     systole_precompiled(systole_${name})
   endif()

@@ -60,7 +60,7 @@ CalibratedFact draw_rate(Clock& clock, Seconds each) {
   }
   CHECK(drawn > 0, "no token was drawn");
   const Sample s = sample_of(std::move(times));
-  return {"serve.draw", static_cast<double>(logits.size()) / s.time.count(), CatalogUnit::per_second, s.spread,
+  return {"serving.draw", static_cast<double>(logits.size()) / s.time.count(), CatalogUnit::per_second, s.spread,
           fmt::format("a token of 32 Ki by one thread, lower quarter of {}", s.runs)};
 }
 
@@ -79,7 +79,7 @@ Result<std::vector<CalibratedFact>> measure_serving(Device& device, Clock& clock
         const Sample s = TRY(run->measure(clock, each));
         const Seconds one = rest_of(s.time * (1 / static_cast<double>(copies)), call);
         facts.push_back(
-            {fmt::format("serve.product.{}.{}{}", name_of(type), rows, bytes == kNear ? ".cached" : ""),
+            {fmt::format("serving.product.{}.{}{}", name_of(type), rows, bytes == kNear ? ".cached" : ""),
              static_cast<double>(kWidth * kWidth) / one.count(), CatalogUnit::per_second, s.spread,
              fmt::format("{} x {} times {} such matrices in turn, lower quarter of {}", rows, kWidth, copies, s.runs)});
       }

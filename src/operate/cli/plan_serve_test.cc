@@ -125,7 +125,7 @@ TEST_F(PlanServe, computing_in_bf16_is_of_accelerators) {
   const Captured seen = shell(wanted + " --set serve.parameter=bf16 --on l4:1");
   ASSERT_EQ(seen.exit.code, 0) << seen.err;
   EXPECT_NE(seen.out.find("parameters in bf16, "), std::string::npos) << seen.out;
-  expect_refused(wanted, 2, "serve.compute", "--set serve.compute=f32");
+  expect_refused(wanted, 3, "serve.compute", "--set serve.compute=f32");
   expect_refused("plan chat.yaml --set serve.compute=bf16 --on l4:1", 2, "serve.compute", "serve.cache: bf16");
 }
 
@@ -135,7 +135,7 @@ TEST_F(PlanServe, searches_precision_and_slots) {
   for (const char* words : {"** ", "i8", "bf16, computing in bf16", "a device carries", "quality"})
     EXPECT_NE(seen.out.find(words), std::string::npos) << words << "\n" << seen.out;
   EXPECT_NE(seen.err.find("best: "), std::string::npos) << seen.err;
-  expect_refused("plan chat.yaml --search layout", 2, "--search", "slots");
+  expect_refused("plan chat.yaml --search layout", 2, "--search", "--help");
 }
 
 TEST_F(PlanServe, fixed_pieces_are_served_with_that_option) {

@@ -104,11 +104,11 @@ Status read_kernels(const CatalogEntry& entry, double times, MachineSpeed& speed
   return {};
 }
 
-// "serve.product.f32.16" with ".cached", and "serve.draw".
+// "serving.product.f32.16" with ".cached", and "serving.draw".
 Status read_serving(const CatalogEntry& entry, double times, MachineSpeed& speed) {
   for (const auto& [key, fact] : entry.facts) {
     const std::vector<std::string_view> parts = parts_of(key);
-    if (parts[0] != "serve" || parts.size() != 4 || parts[1] != "product") continue;
+    if (parts[0] != "serving" || parts.size() != 4 || parts[1] != "product") continue;
     const std::optional<DType> dtype = dtype_named(parts[2]);
     const std::int64_t rows = std::atoll(parts[3].data());
     if (!dtype || rows < 1)
@@ -117,7 +117,7 @@ Status read_serving(const CatalogEntry& entry, double times, MachineSpeed& speed
         {rows, FlopRate(TRY(entry.per_second(key)) * times), FlopRate(TRY(entry.per_second(key + ".cached")) * times)});
   }
   for (auto& [dtype, products] : speed.served) std::ranges::sort(products, {}, &ServedProducts::rows);
-  if (entry.facts.contains("serve.draw")) speed.draw = FlopRate(TRY(entry.per_second("serve.draw")));
+  if (entry.facts.contains("serving.draw")) speed.draw = FlopRate(TRY(entry.per_second("serving.draw")));
   return {};
 }
 

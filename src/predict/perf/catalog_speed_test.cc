@@ -38,11 +38,11 @@ entries:
       matmul.f32: { value: 1 GFLOP/s, source: a, date: 2026-11-21 }
       memory.bandwidth: { value: 1 GB/s, source: a, date: 2026-11-21 }
       call: { value: 1 us, source: a, date: 2026-11-21 }
-      serve.draw: { value: 0.1 G/s, source: a, date: 2026-11-21 }
-      serve.product.i8.16: { value: 3 G/s, source: a, date: 2026-11-21 }
-      serve.product.i8.16.cached: { value: 4 G/s, source: a, date: 2026-11-21 }
-      serve.product.i8.4: { value: 5 G/s, source: a, date: 2026-11-21 }
-      serve.product.i8.4.cached: { value: 6 G/s, source: a, date: 2026-11-21 }
+      serving.draw: { value: 0.1 G/s, source: a, date: 2026-11-21 }
+      serving.product.i8.16: { value: 3 G/s, source: a, date: 2026-11-21 }
+      serving.product.i8.16.cached: { value: 4 G/s, source: a, date: 2026-11-21 }
+      serving.product.i8.4: { value: 5 G/s, source: a, date: 2026-11-21 }
+      serving.product.i8.4.cached: { value: 6 G/s, source: a, date: 2026-11-21 }
 )"};
   const Catalog catalog = Catalog::read(std::span(&base, 1)).value();
   const MachineSpeed speed = speed_of(*catalog.find("this-machine-2").value(), 2).value();
