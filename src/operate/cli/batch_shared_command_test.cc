@@ -191,10 +191,15 @@ TEST_F(BatchShared, stays_and_runs_at_its_times) {
 }
 
 TEST_F(BatchShared, the_example_runs_here_and_is_rendered_for_a_cluster) {
+  std::filesystem::create_directories(folder() / "examples");
   std::filesystem::copy(SYSTOLE_SOURCE_DIR "/examples/embeddings", folder() / "examples/embeddings",
                         std::filesystem::copy_options::recursive);
   std::filesystem::create_directories(folder() / "path/to");
   std::filesystem::rename(folder() / "model", folder() / "path/to/model");
+  // The model's context is shorter than a document.
+  std::string job = text("examples/embeddings/job.yaml");
+  job.replace(job.find("{title}\\n{text}"), std::string_view("{title}\\n{text}").size(), "{title}");
+  systole_.write("examples/embeddings/job.yaml", job);
   const Captured ran = run("examples/embeddings/job.yaml", {"--due", "--at", "2026-11-28T02:00:00Z"});
   ASSERT_EQ(ran.exit.code, 0) << ran.err;
   const std::string vectors = text("vectors/2026-11-28T02-30+0100/vectors.jsonl");

@@ -45,7 +45,7 @@ TEST_F(ServeAccess, what_is_no_log_is_refused) {
   EXPECT_NE(missing.err.find("--access-log"), missing.err.npos) << missing.err;
   EXPECT_EQ(systole_->run({"explain", "job.yaml"}).exit.code, 2);
   const Captured shared = systole_->run({"serve", "tiny-1", "--replicas", "2", "--access-log", "-"});
-  EXPECT_EQ(shared.exit.code, 2) << shared.err;
+  EXPECT_EQ(shared.exit.code, 3) << shared.err;
   const Captured closed = systole_->run({"serve", "tiny-1", "--backend", "reference", "--access-log", "no/such/file"});
   EXPECT_NE(closed.exit.code, 0);
   EXPECT_NE(closed.err.find("access log 'no/such/file'"), closed.err.npos) << closed.err;

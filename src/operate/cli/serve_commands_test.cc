@@ -27,7 +27,7 @@ TEST_F(ServeCommand, weights_in_int8_answer_as_generate_does_in_less_memory) {
   EXPECT_NE(text_of(systole_->folder() / "serve.out").find("; weights in int8: "), std::string::npos);
   EXPECT_TRUE(server.stop().ok()) << server.err();
 
-  const Captured wrong = systole_->run({"serve", "tiny-1", "--weights", "int4"});
+  const Captured wrong = systole_->run({"serve", "tiny-1", "--weights", "int2"});
   EXPECT_EQ(wrong.exit.code, 2);
   EXPECT_NE(wrong.err.find("--weights"), std::string::npos) << wrong.err;
 }

@@ -5,6 +5,7 @@
 #include "describe/spec/target_needs.h"
 #include "operate/cli/rendering.h"
 #include "operate/cli/run_scene.h"
+#include "operate/run/batch_document.h"
 #include "operate/run/run_places.h"
 #include "operate/runs/submit_ask.h"
 #include "operate/runs/submitted_rows.h"
@@ -48,6 +49,12 @@ void refuse_serving(const SubmitOptions& options) {
                                row != nullptr && row->serves ? row->name : "kubernetes")));
 }
 
+void refuse_batch(const SubmitOptions& options) {
+  if (options.job.workload.path.empty() || !batch_document(options.job.workload).value()) return;
+  fail(error(ErrorKind::unsupported, "a job of `systole batch` is rendered, and its files are applied by hand")
+           .hinted(fmt::format("systole render {} --on {}", words_of(options.job.workload), options.job.on)));
+}
+
 // Ids of the jobs that it waits for, by run names.
 std::vector<std::string> ids_of(const SubmitOptions& options, Context& context) {
   std::vector<std::string> ids;
@@ -63,6 +70,7 @@ std::vector<std::string> ids_of(const SubmitOptions& options, Context& context) 
 ExitCode submit(const SubmitOptions& options, Context& context) {
   check_takes_runs(options);
   refuse_serving(options);
+  refuse_batch(options);
   const std::unique_ptr<ClusterClient> cluster =
       open_cluster(options.job.on, {{"context", options.context}}, follow_scene_of(context).messages.warning).value();
   const std::string kept = Submissions::path_below(kRunsFolder).value();

@@ -30,12 +30,12 @@ Result<std::optional<BatchDocument>> batch_document(const WorkloadArguments& arg
     return std::optional<BatchDocument>();
   const BatchJob job = TRY(parse_batch_job(text, arguments.path));
   TRY(check_cluster(job.cluster));
-  Node keys = Node::map({{"systole", 1},
-                         {"name", std::filesystem::path(arguments.path).stem().string()},
-                         {"command", Node::sequence({"systole", "batch"})}});
+  Node keys = job.cluster.is_map() ? job.cluster : Node::map();  // a copy, whose keys have their places
+  keys.set("systole", 1);
+  if (keys.find("name") == nullptr) keys.set("name", std::filesystem::path(arguments.path).stem().string());
+  keys.set("command", Node::sequence({"systole", "batch"}));
   const std::string folder = std::filesystem::path(job.output).parent_path().string();
   if (!folder.empty()) keys.set("folder", folder);
-  for (const Node::Entry& entry : job.cluster.entries()) keys.set(entry.key, entry.value);
   BatchDocument document;
   document.workload = TRY(workload_from(keys, arguments.path, {arguments.environment, arguments.sets}));
   Node rest = Node::map();

@@ -63,11 +63,6 @@ std::vector<QuotaNote> notes_of(const Rendered& rendered, const Workload& worklo
   return notes;
 }
 
-[[noreturn]] void refuse_submission(const RenderArguments& arguments) {
-  fail(error(ErrorKind::unsupported, "a job of `systole batch` is rendered, and its files are applied by hand")
-           .hinted(fmt::format("systole render {} --on {}", words_of(arguments.workload), arguments.on)));
-}
-
 }  // namespace
 
 Result<std::vector<QuotaNote>> check_targets(const LoadedWorkload& loaded, const std::string& environment) {
@@ -121,7 +116,6 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
              .hinted(fmt::format("systole {} JOB.yaml --on {}", command, arguments.on)));
   } else if ((batch = batch_document(arguments.workload).value())) {
     job.workload = batch->workload;
-    if (settle) refuse_submission(arguments);
   } else {
     job.workload = load_workload(arguments.workload).value().workload;
   }
