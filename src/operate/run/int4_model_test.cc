@@ -9,6 +9,7 @@
 
 #include "execute/weights/testing/gguf_of_four_bits.h"
 #include "ground/base/testing/files.h"
+#include "ground/base/testing/places.h"
 #include "operate/run/quantize_model.h"
 
 namespace systole {
