@@ -1,8 +1,8 @@
 // Prefill of 512 tokens, and decoding with a cache: tokens per second of 1 and of 8 sequences, and the share of this
 // machine's memory bandwidth that reading the parameters once a step makes of it.
 //
-//   generate_bench MODEL [stored|int8]     MODEL: a Hugging Face folder or a GGUF file; how its matrices are kept
-//   generate_bench MODEL stored|int8 SEQUENCES:PROMPT+ANSWER...
+//   generate_bench MODEL [stored|int8|int4]    MODEL: a Hugging Face folder or a GGUF file; how its matrices are kept
+//   generate_bench MODEL stored|int8|int4 SEQUENCES:PROMPT+ANSWER...
 //       so many sequences of prompts and answers of so many tokens; a line of JSON each: tokens a second of the prompts,
 //       which are computed one after the other, and of the answers, computed together (bench/serve_compare.py)
 
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "execute/serve/engine.h"
+#include "ground/tensor/int4.h"
 #include "operate/run/served_model.h"
 
 namespace systole {
@@ -58,9 +59,9 @@ void measure(const ServedModel& model, const Machine& machine, DType parameter, 
   fmt::print(
       "{} parameters, {} sequence{}: prefill {:.0f} tokens/s; decode {:.1f} tokens/s, {:.2f} ms a step, {:.1f} GB/s of "
       "parameters, {:.0f}% of this machine's {:.1f}\n",
-      parameter == DType::i8 ? "int8" : "stored", slots, slots == 1 ? "" : "s", static_cast<double>(kPrompt) / prefill,
-      static_cast<double>(slots) / step, 1e3 * step, bytes / step / 1e9, 100 * bytes / step / bandwidth,
-      bandwidth / 1e9);
+      is_packed_type(parameter) ? packed_name(parameter) : "stored", slots, slots == 1 ? "" : "s",
+      static_cast<double>(kPrompt) / prefill, static_cast<double>(slots) / step, 1e3 * step, bytes / step / 1e9,
+      100 * bytes / step / bandwidth, bandwidth / 1e9);
   std::map<std::string, double> ops;
   for (int f = 0; f < static_cast<int>(engine->program().functions.size()); ++f) {
     if (engine->program().functions[static_cast<std::size_t>(f)].name != fmt::format("decode.{}", slots)) continue;
@@ -103,14 +104,15 @@ int generate_bench(const std::vector<std::string>& arguments) {
   const ServedModel model = find_model(arguments.at(0)).value();
   const auto clock = real_clock();
   const Machine machine = machine_for(model, "cpu", *clock).value();
-  const bool int8 = arguments.size() > 1 && arguments[1] == "int8";
+  const std::string kept = arguments.size() > 1 ? arguments[1] : "stored";
+  const DType parameter = kept == "int8" ? DType::i8 : kept == "int4" ? kInt4 : DType::f32;
   if (arguments.size() > 2) {
     for (auto words = arguments.begin() + 2; words != arguments.end(); ++words) {
-      measure_case(model, machine, int8 ? DType::i8 : DType::f32, *words);
+      measure_case(model, machine, parameter, *words);
     }
     return 0;
   }
-  for (const std::int64_t slots : {1, 8}) measure(model, machine, int8 ? DType::i8 : DType::f32, slots);
+  for (const std::int64_t slots : {1, 8}) measure(model, machine, parameter, slots);
   return 0;
 }
 

@@ -2,7 +2,7 @@
 """Engines beside llama.cpp: tokens a second of a prompt of 512, and of 1, 8, 16 and 32 sequences, in turns.
 
   bench/serve_compare.py BUILD_FOLDER MODEL.gguf LLAMA_BATCHED_BENCH
-      --weights int8     how Systole keeps the matrices, one or more separated by commas
+      --weights int8,int4     how Systole keeps the matrices
       --threads 2 --rounds 3
       --cases 1:512+1,1:128+128,...     sequences:prompt+answer
 
@@ -55,7 +55,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("model")
     parser.add_argument("llama")
-    parser.add_argument("--weights", default="int8")
+    parser.add_argument("--weights", default="int8,int4")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cases", default="1:512+1,1:128+128,8:128+128,16:128+128,32:128+128,32:512+32")
