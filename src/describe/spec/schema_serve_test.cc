@@ -105,7 +105,7 @@ TEST(SchemaServe, refuses_what_cannot_be) {
       {"name: chat", "name: chat\nkubernetes: { kind: jobset }", "take out kubernetes.kind, or workload: serve"},
       {"name: chat", "name: chat\nkubernetes: { kind: jobset }", "kubernetes.kind means nothing with workload: serve"},
       {"slots: 8", "slots: 8\n  replicas: 0", "serve.replicas"},
-      {"name: chat", "name: chat\nmesh: { model: 2 }", "take out mesh, or workload: serve"},
+      {"name: chat", "name: chat\nmesh: { data: 2 }", "along the axis 'model' alone, not along 'data'"},
       {"name: chat", "name: chat\ncommand: python3 x.py", "command means nothing with workload: serve"},
       {"family: llama, layers: 2, width: 64, heads: 4, kv_heads: 2", "family: bert, layers: 2, width: 64, heads: 4",
        "generates no text"},

@@ -80,9 +80,10 @@ class TimeZone::RuleText {
     rule.summer = -rule.standard - 3600;
     if (!text_.empty() && text_[0] != ',' && !time(rule.summer)) return std::nullopt;
     rule.summer = -rule.summer;
-    rule.days.emplace();
-    for (Day& day : *rule.days)
+    std::array<Day, 2> days;
+    for (Day& day : days)
       if (!take(',') || !this->day(day)) return std::nullopt;
+    rule.days = days;
     return text_.empty() ? std::optional(rule) : std::nullopt;
   }
 

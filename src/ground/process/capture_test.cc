@@ -75,7 +75,7 @@ TEST(Capture, does_not_wait_for_what_the_child_left_running) {
 TEST(Capture, who_writes_without_end_holds_nobody_up) {
   Captured said;
   const CaptureOptions options{.limit = Bytes(1000), .timeout = Seconds(0.5)};
-  EXPECT_LT(seconds_of([&] { said = run_captured(shell("setsid yes & exit 3"), options).value(); }), 5);
+  EXPECT_LT(seconds_of([&] { said = run_captured(shell("setsid yes & sleep 0.2; exit 3"), options).value(); }), 5);
   EXPECT_EQ(said.exit.code, 3);
   EXPECT_TRUE(said.truncated);
   EXPECT_LT(seconds_of([&] { said = run_captured(shell("yes"), options).value(); }), 5);

@@ -210,9 +210,9 @@ TEST_F(DamagedPacked, of_another_format_version_or_model_is_refused_by_name) {
   const Error format = refused(replaced("systole-packed", "somebody-else."));
   EXPECT_EQ(format.kind, ErrorKind::corrupt);
   EXPECT_NE(format.message.find("no format 'systole-packed'"), std::string::npos) << format.message;
-  const Error newer = refused(replaced(R"("version":"1")", R"("version":"2")"));
+  const Error newer = refused(replaced(R"("version":"1")", R"("version":"3")"));
   EXPECT_EQ(newer.kind, ErrorKind::unsupported);
-  EXPECT_NE(newer.message.find("packed in version 2"), std::string::npos) << newer.message;
+  EXPECT_NE(newer.message.find("packed in version 3"), std::string::npos) << newer.message;
   EXPECT_EQ(newer.where.file, file());
   const Error absent = refused(replaced(".attn.q.q8\"", ".attn.r.q8\""));
   EXPECT_EQ(absent.kind, ErrorKind::corrupt);

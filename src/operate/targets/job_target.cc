@@ -24,14 +24,13 @@ Status check_production(const RenderRequest& ask) {
       .hinted("image: NAME@sha256:DIGEST; `docker push` prints the digest");
 }
 
-// A batch is several processes of one file and times of a calendar, which not every target has.
+}  // namespace
+
 Status check_batch(const RenderRequest& ask) {
   if (ask.batch == nullptr || ask.target->batches) return {};
   return error(ErrorKind::unsupported, "{} runs no job of `systole batch`", ask.target->name)
       .hinted(fmt::format("--on {}", fmt::join(job_targets_that(&JobTargetRow::batches), " or ")));
 }
-
-}  // namespace
 
 JobTarget::JobTarget(std::string_view name) : row_(row_named(name)) {}
 

@@ -25,6 +25,7 @@ class JobTarget {
   // The files of a workload, and the commands to type. Pure. Errors: unsupported, an ability that the target lacks,
   // with a target that has it; invalid, a name or number that it does not accept. The first error has all others in
   // `others`.
+  // Errors: unsupported: a batch, where the target runs none.
   virtual Result<Rendered> render(const RenderRequest& ask) const = 0;
   // Opens a client that starts, queries and stops runs, reads their output and reaches their machines. `where`:
   // identifies the cluster, as ClusterClient::where returns it; empty: the default one. Errors: invalid, the target has
@@ -52,5 +53,8 @@ Error not_submitted_to(std::string_view target);
 
 // Whether the workload's file, or an overlay, has a key with this prefix.
 bool has_key(const WorkloadSource& source, std::string_view prefix);
+
+// A batch is several processes of one file and times of a calendar, which not every target has. Errors: unsupported.
+Status check_batch(const RenderRequest& ask);
 
 }  // namespace systole

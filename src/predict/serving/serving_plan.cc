@@ -176,10 +176,10 @@ Status ServingPlanner::add_here(const Here& here, const std::function<Bytes(cons
 Status ServingPlanner::add_offers(CatalogTables& tables, const Catalog& catalog, std::span<const std::string> targets,
                                   const OfferRules& rules, std::string today) {
   ClusterOffers found = TRY(planned_offers(tables, catalog, targets, rules));
-  plan_.left_out = std::move(found.left_out);
   plan_.catalog_date = catalog.date();
   plan_.today = std::move(today);
   TRY(keep_whole_replicas(found, plan_.options.parts));
+  plan_.left_out = std::move(found.left_out);
   if (std::ranges::any_of(targets, [](const std::string& target) { return target == "any"; }))
     found.offers = best_of_each(std::move(found.offers));
   const Program program = TRY(program_for(target_of_accelerators(), no_workspace));

@@ -195,8 +195,8 @@ TEST_F(BalancerTest, health_is_that_of_any_replica) {
   EXPECT_EQ(send("GET", "/health").status, 200);
   healthy = false;
   balancer_->check_health();
-  EXPECT_EQ(send("GET", "/health").status, 503);
   EXPECT_TRUE(comes_true([&] { return balancer_->ready() == 0; }));
+  EXPECT_EQ(send("GET", "/health").status, 503);
   EXPECT_EQ(send("GET", "/health/ready").status, 503);
   const HttpReply reply = complete();
   EXPECT_EQ(reply.status, 503);

@@ -100,7 +100,9 @@ class Worker {
 
   Result<SharedBatchEnd> run() {
     while (!TRY(is_there())) {
-      const std::optional<Entered> entered = TRY(enter(batch_));
+      const Result<std::optional<Entered>> tried = enter(batch_);
+      if (!tried.ok() && TRY(is_there())) break;
+      const std::optional<Entered> entered = TRY(tried);
       if (!entered && !batch_.wait(0)) return end_;
       if (!entered) continue;
       began_ = entered->began;
@@ -138,7 +140,10 @@ class Worker {
       for (std::size_t i = 0; i < totals_.size(); ++i) {
         if (totals_[i]) continue;
         if (TRY(is_there())) return true;
-        if (!TRY(take({i, totals_.size()}))) return false;
+        const Result<bool> goes_on = take({i, totals_.size()});
+        // Others may have joined the shards and removed this one meanwhile.
+        if (!goes_on.ok() && TRY(is_there())) return true;
+        if (!TRY(goes_on)) return false;
       }
       if (left() == before && !batch_.wait(left())) return false;
     }

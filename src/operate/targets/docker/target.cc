@@ -8,7 +8,10 @@ namespace {
 class DockerTarget : public JobTarget {
  public:
   DockerTarget() : JobTarget("docker") {}
-  Result<Rendered> render(const RenderRequest& ask) const override { return render_docker(ask); }
+  Result<Rendered> render(const RenderRequest& ask) const override {
+    TRY(check_batch(ask));
+    return render_docker(ask);
+  }
 };
 
 }  // namespace

@@ -8,7 +8,10 @@ namespace {
 class GcloudTarget : public JobTarget {
  public:
   GcloudTarget() : JobTarget("gcloud") {}
-  Result<Rendered> render(const RenderRequest& ask) const override { return render_gcloud(ask); }
+  Result<Rendered> render(const RenderRequest& ask) const override {
+    TRY(check_batch(ask));
+    return render_gcloud(ask);
+  }
 };
 
 }  // namespace

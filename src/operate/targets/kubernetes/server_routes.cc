@@ -70,8 +70,11 @@ void add_gateway(const KubernetesJob& k, PodParts& parts) {
   const ServeSpec& serve = k.workload().serve;
   Node backends;
   if (has_canary(k)) {
-    parts.objects.push_back(with_place(
-        k, kCanaryService, {{"service", canary_name(k)}, {"pods", canary_pods_of(k)}, {"port", kServerPort}}));
+    parts.objects.push_back(fill(kCanaryService, {{"service", canary_name(k)},
+                                                  {"namespace", k.space},
+                                                  {"labels", k.labels},
+                                                  {"pods", canary_pods_of(k)},
+                                                  {"port", kServerPort}}));
     backends.push(backend(k.job.run, 100 - serve.canary.weight));
     backends.push(backend(canary_name(k), serve.canary.weight));
   } else {

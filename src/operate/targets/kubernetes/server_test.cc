@@ -323,7 +323,7 @@ TEST(RenderServer, a_model_may_be_in_an_image_of_its_own) {
   };
   const Node deployment = of_kind(objects_of(small(of(digest))), "Deployment");
   EXPECT_EQ(schemas().wrong(deployment).value_or(""), "") << to_yaml(deployment);
-  EXPECT_NE(to_yaml(deployment).find("reference: " + digest), std::string::npos) << to_yaml(deployment);
+  EXPECT_NE(to_yaml(deployment).find("reference: \"" + digest), std::string::npos) << to_yaml(deployment);
   std::vector<std::string> sets = kHere;
   for (const std::string& set : of("models/gpt2:latest")) sets.push_back(set);
   EXPECT_NE(refusals("serve-8b.yaml", sets, "kubernetes").find("volumes: /models: "), std::string::npos);

@@ -161,7 +161,7 @@ struct ColumnBlock {
   SYSTOLE_VNNI ColumnBlock(const ContractInt8Args& given, const Int8Rows& packed, i64 first)
       : args(given), x(packed), column(first), columns(lesser(kPanel, given.n - first)), w(given.w + first * given.k) {
     for (i64 c = 0; c < columns; ++c)
-      correction[c] = static_cast<std::int32_t>(128 * sum_of_row(w + c * args.k, args.k));
+      correction[c] = static_cast<std::int32_t>(128U * static_cast<std::uint32_t>(sum_of_row(w + c * args.k, args.k)));
   }
 
   // y of 16 rows from `row` on.
