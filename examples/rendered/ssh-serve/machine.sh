@@ -39,7 +39,13 @@ look)
   ;;
 stop)
   if is_there; then
-    kill -TERM "$(cat pid)"
+    read -r pid session <pid
+    # If what keeps it was killed, the server itself is asked.
+    if pgrep -s "$session" | grep -qx "$pid"; then
+      kill -TERM "$pid"
+    else
+      pkill -TERM -s "$session"
+    fi
     if ! flock -w 45 lock true; then
       say "it has not ended in 45 seconds" >&2
       exit 1
@@ -48,7 +54,8 @@ stop)
   say "no server"
   ;;
 keep)
-  echo "$$" >pid
+  read -r _ _ _ _ _ session _ <"/proc/$$/stat"
+  echo "$$ $session" >pid
   asked='' server='' again=0
   trap 'asked=1; [ -z "$server" ] || kill -TERM "$server" 2>/dev/null' TERM
   while :; do
