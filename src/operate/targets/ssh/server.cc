@@ -76,10 +76,10 @@ look)
   ;;
 stop)
   if is_there; then
-    read -r pid session <pid
+    read -r keeper session <pid
     # If what keeps it was killed, the server itself is asked.
-    if pgrep -s "$session" | grep -qx "$pid"; then
-      kill -TERM "$pid"
+    if pgrep -s "$session" | grep -qx "$keeper"; then
+      kill -TERM "$keeper"
     else
       pkill -TERM -s "$session"
     fi
