@@ -3,7 +3,7 @@
 // quantised to int8 as llama.cpp's Q8_1 are, with a scale of their own:
 //
 //   t = max |x[r, i]|    s = t / 127    p[i] = nearest even integer of x[r, i] * (127 / t)      for i of group g
-//   a = Σ_g fma(d[n, g] * s[g], Σ_i p[i] q[n, i], a)      b = Σ_g fma(m[n, g], s[g] * Σ_i p[i], b)
+//   for each g:  a = fma(d[n, g] * s[g], Σ_i p[i] q[n, i], a)    b = fma(m[n, g], s[g] * Σ_i p[i], b)
 //   y[r, n] = a + b
 //
 // Sums over a group are exact integers; a and b begin at 0 and take the groups in ascending order; each other operation
@@ -28,12 +28,11 @@
 #include "describe/ops/last_dim.h"
 #include "describe/ops/list.h"
 #include "describe/ops/ops.h"
+#include "describe/ops/quantized_row.h"
 #include "ground/tensor/int4.h"
 
 namespace systole {
 namespace {
-
-constexpr double kSmallest = 0x1p-100;  // of t: below, 127 / t may overflow
 
 std::vector<Type> infer(const OpCall& call) {
   if (call.num_operands() != 3 || call.operand(0).ndim() < 1 || call.operand(0).dtype != DType::f32 ||
@@ -66,8 +65,6 @@ ShardingRule sharding(const OpCall& call) {
   return sharding_rule(rows + ".,...,...->" + rows + ".");
 }
 
-Scalar as_f32(Scalar x) { return Scalar(rounded(DType::f32, x.value())); }  // of one operation in f64: innocuous
-
 // One rounding, which f64 does not give; counted as two operations.
 Scalar fused(Scalar a, Scalar b, Scalar c) {
   [[maybe_unused]] const Scalar counted = a * b + c;
@@ -75,32 +72,17 @@ Scalar fused(Scalar a, Scalar b, Scalar c) {
 }
 
 struct QuantizedGroup {
-  Scalar scale, total;  // total: scale times the sum of p
-  std::array<Scalar, kInt4Group> p;
+  ops::QuantizedRow row;
+  Scalar total;  // the scale times the sum of p
 };
 
 // Elements [first, first + 32) of x.
 QuantizedGroup quantized(const TensorView& x, std::int64_t first) {
-  double top = 0;
-  bool finite = true;
-  for (std::int64_t i = 0; i < kInt4Group; ++i) {
-    top = std::max(top, std::abs(x.raw(first + i)));
-    finite = finite && std::isfinite(x.raw(first + i));
-  }
-  const Scalar largest(std::max(top, kSmallest)), limit(127);
-  const Scalar scale = as_f32(largest / limit), inverse = as_f32(limit / largest);
-  QuantizedGroup group{scale, Scalar(0), {}};
-  const bool counts = finite && top >= kSmallest;
+  ops::QuantizedRow row = ops::quantized_row(x, first, kInt4Group);
   Scalar sum(0);
-  for (std::int64_t i = 0; i < kInt4Group; ++i) {
-    const Scalar scaled = as_f32(x.at(first + i) * inverse);
-    Scalar& p = group.p[static_cast<std::size_t>(i)];
-    p = Scalar(counts ? std::nearbyint(scaled.value()) : 0);
-    sum += p;
-  }
-  if (!finite) group.scale = Scalar(std::numeric_limits<double>::quiet_NaN());
-  group.total = as_f32(group.scale * sum);
-  return group;
+  for (const Scalar& p : row.q) sum += p;
+  const Scalar total = ops::as_f32(row.scale * sum);
+  return {std::move(row), total};
 }
 
 // The code of element i of a group in row `in_panel` of its panel, whose bytes begin at `from`.
@@ -123,12 +105,12 @@ void reference(const ReferenceCall& call) {
         const std::int64_t panel = j / kInt4Panel * num_groups + g, in_panel = j % kInt4Panel;
         Scalar sum(0);  // exact
         for (std::int64_t i = 0; i < kInt4Group; ++i)
-          sum += group.p[static_cast<std::size_t>(i)] * code(w, panel * kInt4PanelBytes, in_panel, i);
+          sum += group.row.q[static_cast<std::size_t>(i)] * code(w, panel * kInt4PanelBytes, in_panel, i);
         const std::int64_t at = panel * kInt4PanelScales + in_panel;
-        a = fused(as_f32(scale.at(at) * group.scale), sum, a);
+        a = fused(ops::as_f32(scale.at(at) * group.row.scale), sum, a);
         b = fused(scale.at(at + kInt4Panel), group.total, b);
       }
-      y.set(r * n + j, as_f32(a + b));
+      y.set(r * n + j, ops::as_f32(a + b));
     }
   }
 }

@@ -27,12 +27,11 @@
 #include "describe/ops/last_dim.h"
 #include "describe/ops/list.h"
 #include "describe/ops/ops.h"
+#include "describe/ops/quantized_row.h"
 #include "ground/tensor/int8.h"
 
 namespace systole {
 namespace {
-
-constexpr double kSmallest = 0x1p-100;  // of t: below, 127 / t may overflow
 
 std::vector<Type> infer(const OpCall& call) {
   if (call.num_operands() != 3 || call.operand(0).ndim() < 1 || call.operand(0).dtype != DType::f32)
@@ -62,42 +61,15 @@ ShardingRule sharding(const OpCall& call) {
   return sharding_rule(rows + "z,yz,y->" + rows + "y", "", "z");
 }
 
-Scalar as_f32(Scalar x) { return Scalar(rounded(DType::f32, x.value())); }  // of one operation in f64: innocuous
-
-struct QuantizedRow {
-  Scalar scale;
-  std::vector<Scalar> q;
-};
-
-// Elements [first, first + k) of x.
-QuantizedRow quantized(const TensorView& x, std::int64_t first, std::int64_t k) {
-  double top = 0;
-  bool finite = true;
-  for (std::int64_t i = 0; i < k; ++i) {
-    top = std::max(top, std::abs(x.raw(first + i)));
-    finite = finite && std::isfinite(x.raw(first + i));
-  }
-  const Scalar largest(std::max(top, kSmallest)), limit(127);
-  const Scalar scale = as_f32(largest / limit), inverse = as_f32(limit / largest);
-  QuantizedRow row{scale, {}};
-  const bool counts = finite && top >= kSmallest;
-  for (std::int64_t i = 0; i < k; ++i) {
-    const Scalar scaled = as_f32(x.at(first + i) * inverse);
-    row.q.push_back(Scalar(counts ? std::nearbyint(scaled.value()) : 0));
-  }
-  if (!finite) row.scale = Scalar(std::numeric_limits<double>::quiet_NaN());
-  return row;
-}
-
 void reference(const ReferenceCall& call) {
   const TensorView &x = call.operands[0], &w = call.operands[1], &scale = call.operands[2], &y = call.results[0];
   const std::int64_t k = ops::last_size(x.type), n = w.type.size(0), rows = ops::rows_of(x.type);
   for (std::int64_t r = 0; r < rows; ++r) {
-    const QuantizedRow row = quantized(x, r * k, k);
+    const ops::QuantizedRow row = ops::quantized_row(x, r * k, k);
     for (std::int64_t j = 0; j < n; ++j) {
       Scalar sum(0);  // exact
       for (std::int64_t i = 0; i < k; ++i) sum += row.q[static_cast<std::size_t>(i)] * w.at(j * k + i);
-      y.set(r * n + j, as_f32(row.scale * scale.at(j)) * as_f32(sum));
+      y.set(r * n + j, ops::as_f32(row.scale * scale.at(j)) * ops::as_f32(sum));
     }
   }
 }

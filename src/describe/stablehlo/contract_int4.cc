@@ -2,7 +2,6 @@
 // compiler fuses the unpacking into the product's operand; the order of f32 operations is its own.
 
 #include <array>
-#include <limits>
 
 #include "describe/stablehlo/lower_op.h"
 #include "describe/stablehlo/rows.h"
@@ -16,17 +15,8 @@ Ssa in_steps(Builder& b, const Ssa& x) {
   Shape grouped = x.type.shape;
   grouped.back() /= kInt4Group;
   grouped.push_back(kInt4Group);
-  const Ssa groups = b.reshape(x, grouped);
-  const Ssa top = reduce_last(b, "maximum", b.unary("abs", groups));
-  const Ssa finite = b.is_finite(top), smallest = fill_like(b, top, 0x1p-100), limit = fill_like(b, top, 127);
-  const Ssa counts = b.binary("and", finite, b.compare("GE", top, smallest));
-  const Ssa largest = b.select(counts, top, smallest);
-  const Ssa scaled = b.binary("multiply", groups, along_rows(b, b.binary("divide", limit, largest), groups.type));
-  const Ssa nearest = b.unary("round_nearest_even", scaled);
-  const Ssa kept = b.select(along_rows(b, counts, groups.type), nearest, fill_like(b, groups, 0));
-  const Ssa scale =
-      b.select(finite, b.binary("divide", largest, limit), fill_like(b, top, std::numeric_limits<double>::quiet_NaN()));
-  return b.reshape(b.binary("multiply", kept, along_rows(b, scale, groups.type)), x.type.shape);
+  const QuantizedRows p = quantized_rows(b, b.reshape(x, grouped));
+  return b.reshape(b.binary("multiply", p.q, along_rows(b, p.scale, p.q.type)), x.type.shape);
 }
 
 // [panels, groups, 16] of d (part 0) or m (part 1) to [panels, 16, groups, 32], f32.

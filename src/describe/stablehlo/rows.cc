@@ -41,6 +41,19 @@ Ssa fill_like(Builder& b, const Ssa& like, double value) { return b.constant(lik
 
 Ssa scaled(Builder& b, const Ssa& x, double factor) { return b.binary("multiply", x, fill_like(b, x, factor)); }
 
+QuantizedRows quantized_rows(Builder& b, const Ssa& x) {
+  const Ssa top = reduce_last(b, "maximum", b.unary("abs", x));
+  const Ssa finite = b.is_finite(top), smallest = fill_like(b, top, 0x1p-100), limit = fill_like(b, top, 127);
+  const Ssa counts = b.binary("and", finite, b.compare("GE", top, smallest));
+  const Ssa largest = b.select(counts, top, smallest);
+  const Ssa steps = b.binary("multiply", x, along_rows(b, b.binary("divide", limit, largest), x.type));
+  const Ssa nearest = b.unary("round_nearest_even", steps);
+  const Ssa kept = b.select(along_rows(b, counts, x.type), nearest, fill_like(b, x, 0));
+  const Ssa scale =
+      b.select(finite, b.binary("divide", largest, limit), fill_like(b, top, std::numeric_limits<double>::quiet_NaN()));
+  return {kept, scale};
+}
+
 Ssa instead_of(Builder& b, const Ssa& x, double special, double value) {
   return b.select(b.compare("EQ", x, fill_like(b, x, special)), fill_like(b, x, value), x);
 }

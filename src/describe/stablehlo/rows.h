@@ -23,6 +23,14 @@ Ssa mean_last(Builder& b, const Ssa& x);
 
 Ssa fill_like(Builder& b, const Ssa& like, double value);
 Ssa scaled(Builder& b, const Ssa& x, double factor);
+
+// x[..., e] of f32 in 127 steps of each row's largest value, as contract_int8 has it. `q`: integers, in f32; `scale`: f32
+// per row, NaN where a value is not finite.
+struct QuantizedRows {
+  Ssa q, scale;
+};
+QuantizedRows quantized_rows(Builder& b, const Ssa& x);
+
 // `value` where x equals `special`, else x.
 Ssa instead_of(Builder& b, const Ssa& x, double special, double value);
 // The maximum of a row, made safe to subtract: 0 for a row of only -inf.

@@ -74,7 +74,7 @@ Parameter of_layer(const Parameter& parameter, const LayerName& layers, std::int
 }
 
 bool is_finite(float scale) { return std::isfinite(scale); }
-bool is_finite(std::uint16_t half) { return (half & 0x7c00U) != 0x7c00U; }
+bool is_finite(std::uint16_t half) { return is_finite_half(half); }
 
 // work(first, last) of rows, by several threads.
 template <typename Work>
@@ -91,7 +91,8 @@ Status for_rows(std::int64_t rows, const Work& work) {
 template <typename Scale>
 Status check_finite(const std::string& name, std::span<const Scale> scales) {
   if (std::ranges::all_of(scales, [](Scale scale) { return is_finite(scale); })) return {};
-  return error(ErrorKind::invalid, "'{}' has a value that is not finite", name)
+  return error(ErrorKind::invalid, "'{}' has a value that is not finite{}", name,
+               sizeof(Scale) == 2 ? ", or too large for a scale of 16 bits" : "")
       .hinted("its run diverged, or its file is damaged; take another checkpoint or file");
 }
 

@@ -22,7 +22,8 @@ using checkpoint::SafetensorsSource;
 constexpr const char* kFormat = "systole-packed";
 constexpr int kVersion = 2, kInt8Version = 1;  // 2: weights in int4, which readers of 1 do not know
 constexpr const char* kBeginsWithBos = "begins_with_bos";
-constexpr const char* kAgain = "make the folder again: systole quantize MODEL --out FOLDER";
+constexpr const char* kAgain =
+    "make the folder again: systole quantize MODEL --out FOLDER, with the --weights that it had";
 constexpr std::int64_t kPieceBytes = std::int64_t{4} << 20;
 constexpr Bytes kLargestFile = kMiB * 256;  // of those beside the weights, as tokenizers are read
 
@@ -168,7 +169,7 @@ Result<PackedFolder> open_packed_folder(const std::string& path) {
         .at({path + "/" + kPackedWeights})
         .hinted(kAgain);
   }
-  return PackedFolder{std::move(folder), *std::move(file), kind == "int4" ? kInt4 : DType::i8};
+  return PackedFolder{std::move(folder), *std::move(file), packed_type(kind)};
 }
 
 Result<Tokenizer> tokenizer_of(const PackedFolder& packed, const ModelSpec& model) {

@@ -13,7 +13,7 @@
 // GGUF file, "begins_with_bos": its tokenizer is loaded as a GGUF file's, which no file of a tokenizer can say.
 //
 //   HfFolder model = TRY(open_hf_folder("model", spec));
-//   TRY(write_packed_folder(int8_engine.executor(), model, tokenizer, *store));
+//   TRY(write_packed_folder(int8_engine.executor(), model, tokenizer, *store, DType::i8));
 //   const PackedFolder packed = TRY(open_packed_folder("packed"));
 //   TRY(load_packed(engine.executor(), packed));   // an engine with parameters of type i8
 
@@ -34,9 +34,10 @@ struct PackedFolder {
 bool is_packed_folder(const std::string& path);
 
 // Writes all files into `to`, each whole or absent; returns the bytes of the weights. `executor`: of an engine that has
-// all of the model's parameters, loaded, which have the type `parameter`. Reads all of `from` for its hash. Errors: io, no_space; those of the device.
+// all of the model's parameters, loaded, which have the type `parameter`. Reads all of `from` for its hash. Errors: io,
+// no_space; those of the device.
 Result<Bytes> write_packed_folder(Executor& executor, HfFolder& from, const Tokenizer& tokenizer, Store& to,
-                                  DType parameter = DType::i8);
+                                  DType parameter);
 
 // Reads the header only. Errors, all with the file's path: not_found, corrupt; unsupported: a newer version, weights of
 // another kind.

@@ -5,23 +5,24 @@
 #include <limits>
 
 namespace systole {
-namespace {
-
 std::uint16_t to_half(float value) {
   std::uint16_t bits;
   store(DType::f16, reinterpret_cast<std::byte*>(&bits), 0, static_cast<double>(value));
   return bits;
 }
+
 float from_half(std::uint16_t bits) {
   return static_cast<float>(load(DType::f16, reinterpret_cast<const std::byte*>(&bits), 0));
 }
+
+namespace {
 
 std::size_t panel_of(std::int64_t columns, std::int64_t row, std::int64_t group) {
   return static_cast<std::size_t>(row / kInt4Panel * (columns / kInt4Group) + group);
 }
 
 float code_of(float x, float minimum, float inverse) {
-  return std::clamp(std::nearbyintf((x - minimum) * inverse), 0.0F, 15.0F);
+  return std::fmin(std::fmax(std::nearbyintf((x - minimum) * inverse), 0.0F), 15.0F);  // 0 of NaN: beyond f16
 }
 
 // Codes for a scale and a minimum, and the sum of squared errors.

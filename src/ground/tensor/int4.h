@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "ground/tensor/dtype.h"
 
@@ -27,6 +28,16 @@ constexpr bool is_packed_type(DType parameter) { return parameter == DType::i8 |
 const char* name_of_parameter(DType parameter);
 // "int4", "int8"; REQUIRES: is_packed_type.
 constexpr const char* packed_name(DType parameter) { return parameter == kInt4 ? "int4" : "int8"; }
+
+// The inverse of packed_name; f32 of "stored", which the model's own type replaces.
+constexpr DType packed_type(std::string_view name) {
+  return name == "int8" ? DType::i8 : name == "int4" ? kInt4 : DType::f32;
+}
+
+// Bits of f16.
+std::uint16_t to_half(float value);
+float from_half(std::uint16_t bits);
+constexpr bool is_finite_half(std::uint16_t bits) { return (bits & 0x7c00U) != 0x7c00U; }
 
 constexpr std::int64_t kInt4Group = 32, kInt4Panel = 16;
 constexpr std::int64_t kInt4PanelBytes = 256, kInt4PanelScales = 32;  // of a group of a panel

@@ -12,10 +12,6 @@ namespace {
 
 using Numbers = std::array<float, kInt4Group>;
 
-float from_half(std::uint16_t bits) {
-  return static_cast<float>(load(DType::f16, reinterpret_cast<const std::byte*>(&bits), 0));
-}
-
 // Largest difference of the group from x.
 float off(const Numbers& x, const Int4Block& block) {
   float most = 0;
@@ -53,6 +49,9 @@ TEST(Int4, WhatIsNotFiniteIsSeenInTheScales) {
     x[5] = bad;
     EXPECT_FALSE(std::isfinite(from_half(quantize_group(x).scale))) << bad;
   }
+  Numbers large;  // beyond f16
+  large.fill(1e5F);
+  EXPECT_FALSE(std::isfinite(from_half(quantize_group(large).minimum)));
 }
 
 TEST(Int4, AMatrixHasEachGroupInItsPlace) {

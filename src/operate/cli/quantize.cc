@@ -20,7 +20,7 @@ struct QuantizeCommand {
 
 ExitCode quantize(const QuantizeCommand& options, Context& context) {
   QuantizeOptions wanted = options.quantize;
-  wanted.parameter = options.weights == "int4" ? kInt4 : DType::i8;
+  wanted.parameter = packed_type(options.weights);
   const ServedModel served = find_model(options.model).value();
   wanted.text = options.text.empty() ? std::string(kHeldOutText) : read_text_file(options.text).value();
   const Machine machine = machine_for(served, options.backend, context.clock).value();
@@ -65,10 +65,10 @@ void add_quantize(Subcommand app, Context& context) {
                   "the folder to make, which serve, generate, embed, batch and eval take as a model")
       .required();
   command
-      .add_option("--weights", options->weights,
-                  "int8: a scale for each output of a matrix; int4: a scale and a minimum for each 32 numbers of one, "
-                  "which of a "
-                  "GGUF file's Q4_0 and Q4_1 are kept; its head in int8")
+      .add_option(
+          "--weights", options->weights,
+          "int8: a scale for each output of a matrix; int4: a scale and a minimum for each 32 of its numbers, and the "
+          "head in int8; a GGUF file's Q4_0 and Q4_1 are kept as they are")
       .check(one_of({"int8", "int4"}))
       .capture_default_str();
   command.add_option(

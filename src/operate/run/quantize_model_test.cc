@@ -143,7 +143,7 @@ TEST_F(Quantize, keeps_a_sentencepiece_tokenizer_of_a_gguf_file) {
     from.store = make_memory_store();
     const std::string out = folder_.path() + (begins ? "/begins" : "/plain");
     std::filesystem::create_directory(out);
-    write_packed_folder(int8->executor(), from, tokenizer, *open_posix_store(out).value()).value();
+    write_packed_folder(int8->executor(), from, tokenizer, *open_posix_store(out).value(), DType::i8).value();
     const ModelSpec model = workload_around(folder_.path() + "/gpt2").value().model;
     const Tokenizer back = tokenizer_of(open_packed_folder(out).value(), model).value();
     EXPECT_EQ(back.hash(), tokenizer.hash());
@@ -158,13 +158,13 @@ TEST_F(Quantize, a_full_disk_at_any_write_leaves_no_weights_in_part) {
   const auto int8 = engine(path, {.parameter = DType::i8});
   HfFolder from = open_hf_folder(path, served.spec).value();
   FaultyStore whole;
-  const Bytes size = write_packed_folder(int8->executor(), from, served.tokenizer, whole).value();
+  const Bytes size = write_packed_folder(int8->executor(), from, served.tokenizer, whole, DType::i8).value();
   const std::int64_t calls = whole.changing_calls();
   ASSERT_GT(calls, 20);
   for (std::int64_t n = 1; n <= calls; ++n) {
     FaultyStore store;
     store.inject(Fault::fails_from(n, ENOSPC));
-    const auto written = write_packed_folder(int8->executor(), from, served.tokenizer, store);
+    const auto written = write_packed_folder(int8->executor(), from, served.tokenizer, store, DType::i8);
     ASSERT_FALSE(written.ok()) << n;
     EXPECT_EQ(written.error().kind, ErrorKind::no_space) << n << ": " << written.error().message;
     EXPECT_EQ(store.size(kPackedWeights).ok() ? store.size(kPackedWeights).value() : size, size) << n;

@@ -17,7 +17,7 @@ struct WeightsOption {
     return {kind == "stored" && is_packed_type(served.parameter) ? packed_name(served.parameter) : kind};
   }
   // Of EngineOptions. For "stored" the model's own type replaces it.
-  DType parameter() const { return kind == "int8" ? DType::i8 : kind == "int4" ? kInt4 : DType::f32; }
+  DType parameter() const { return packed_type(kind); }
   // "; weights in int8: 12 MB", planned; "" for stored ones.
   std::string note(const Program& program) const;
 };

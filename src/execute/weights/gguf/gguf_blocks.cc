@@ -5,6 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "ground/tensor/int4.h"
+
 namespace systole {
 namespace {
 
@@ -169,9 +171,9 @@ std::uint16_t half_bits(const std::byte* at) {
 bool times_minus_eight(std::uint16_t& bits) {
   std::byte bytes[2];
   store(DType::f16, bytes, 0, -8 * load(DType::f16, reinterpret_cast<const std::byte*>(&bits), 0));
-  const bool was_finite = (bits & 0x7c00U) != 0x7c00U;
+  const bool was_finite = is_finite_half(bits);
   bits = half_bits(bytes);
-  return !was_finite || (bits & 0x7c00U) != 0x7c00U;  // infinities are found with the scales
+  return !was_finite || is_finite_half(bits);  // infinities are found with the scales
 }
 
 }  // namespace

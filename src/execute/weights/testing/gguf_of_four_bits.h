@@ -5,6 +5,7 @@
 #include <string>
 
 #include "execute/weights/testing/gguf_of_folder.h"
+#include "ground/tensor/int4.h"
 
 namespace systole {
 
@@ -14,11 +15,7 @@ inline std::string four_bit_blocks(std::int64_t count, bool minima, std::uint32_
     state = state * 1664525U + 1013904223U;
     return state >> 16;
   };
-  const auto half = [](double value) {
-    std::uint16_t bits;
-    store(DType::f16, reinterpret_cast<std::byte*>(&bits), 0, value);
-    return GgufWriter::raw(bits);
-  };
+  const auto half = [](double value) { return GgufWriter::raw(to_half(static_cast<float>(value))); };
   std::string bytes;
   for (std::int64_t block = 0; block < count / 32; ++block) {
     const double scale = 0.02 + 0.01 * (next() % 100) / 100.0;

@@ -50,12 +50,6 @@ inline void quantize_groups(const ContractInt4Args& args, const Int4Rows& x, i64
   }
 }
 
-inline std::int32_t four_of(const std::int8_t* q) {
-  std::int32_t four;
-  __builtin_memcpy(&four, q, 4);
-  return four;
-}
-
 #if defined(__AVX512F__)
 #define SYSTOLE_VNNI __attribute__((target("avx512vnni")))
 

@@ -14,10 +14,6 @@
 namespace systole::cpu {
 namespace {
 
-float from_half(std::uint16_t bits) {
-  return static_cast<float>(systole::load(DType::f16, reinterpret_cast<const std::byte*>(&bits), 0));
-}
-
 struct Product {
   std::int64_t rows, n, k;
   std::vector<float> x;

@@ -74,12 +74,6 @@ inline void pack_panel(const ContractInt8Args& args, const Int8Rows& x, i64 firs
   }
 }
 
-inline std::int32_t four_of(const std::int8_t* w) {
-  std::int32_t four;
-  __builtin_memcpy(&four, w, 4);
-  return four;
-}
-
 // sum += four products of each lane. Assembly, because gcc 12 copies the sums of the intrinsic from register to register.
 inline void add_products(__m512i& sum, __m512i unsigned_x, __m512i signed_w) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(unsigned_x), "v"(signed_w));

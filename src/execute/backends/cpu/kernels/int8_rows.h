@@ -34,6 +34,13 @@ inline I nearest(F x) {
 #endif
 }
 
+// Four neighbours, as a lane of a product takes them.
+inline std::int32_t four_of(const std::int8_t* q) {
+  std::int32_t four;
+  __builtin_memcpy(&four, q, 4);
+  return four;
+}
+
 typedef std::int8_t Q __attribute__((vector_size(kLanes)));
 
 struct RowScale {
