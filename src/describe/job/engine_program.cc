@@ -4,6 +4,7 @@
 
 #include "describe/partition/serving_layouts.h"
 #include "ground/base/counted.h"
+#include "ground/tensor/int4.h"
 
 namespace systole {
 namespace {
@@ -33,9 +34,9 @@ EngineOptions completed(const Model& model, EngineOptions options) {
                name_of(options.cache_type), model.family())
              .hinted("leave out --cache-type, or serve.cache"));
   }
-  if (options.compute != DType::f32 && (options.cache_type != options.compute || options.parameter == DType::i8)) {
+  if (options.compute != DType::f32 && (options.cache_type != options.compute || is_packed_type(options.parameter))) {
     fail(error(ErrorKind::unsupported, "computing in {} with keys and values in {} and parameters in {}",
-               name_of(options.compute), name_of(options.cache_type), name_of(options.parameter))
+               name_of(options.compute), name_of(options.cache_type), name_of_parameter(options.parameter))
              .hinted("serve.cache: bf16 and serve.parameter: bf16"));
   }
   if (options.adapters.count > 0 && model.task() != Task::language) {
@@ -44,8 +45,7 @@ EngineOptions completed(const Model& model, EngineOptions options) {
              .hinted("leave out --lora"));
   }
   if (options.parts > 1 && (model.task() != Task::language || options.adapters.any())) {
-    fail(error(ErrorKind::unsupported,
-               "over several ranks is served a model that continues its prompt, without adapters")
+    fail(error(ErrorKind::unsupported, "several ranks hold a model that goes on from its prompt, without adapters")
              .hinted("leave out --ranks"));
   }
   if (options.hidden) {

@@ -27,6 +27,7 @@ template <typename Tag, typename Rep>
 Node node_of(Quantity<Tag, Rep> value) {
   return value.count();
 }
+inline Node node_of(const std::vector<std::int64_t>& values) { return Node::sequence({values.begin(), values.end()}); }
 inline Node node_of(const TimeByCategory& seconds) {
   Node map = Node::map();
   for (int i = 0; i < kNumCategories; ++i) {
@@ -75,6 +76,12 @@ Status read_node(const Node& node, Quantity<Tag, Rep>& value) {
   Rep count{};
   TRY(read_node(node, count));
   value = Quantity<Tag, Rep>(count);
+  return Done{};
+}
+inline Status read_node(const Node& node, std::vector<std::int64_t>& values) {
+  if (!node.is_sequence()) return node.wrong("a list of numbers");
+  values.clear();
+  for (const Node& item : node.items()) TRY(read_node(item, values.emplace_back()));
   return Done{};
 }
 inline Status read_node(const Node& node, TimeByCategory& seconds) {

@@ -163,6 +163,7 @@ TEST_F(ServeRanks, what_cannot_be_is_refused_with_a_hint) {
   expect({"--ranks", "2", "--weights", "int8"}, "weights in int8", "leave out --weights int8 or --ranks");
   expect({"--ranks", "2", "--replicas", "2"}, "--replicas of a model that several ranks hold", "leave out --replicas");
   expect({"--ranks", "2", "--rank", "1"}, "are for ranks of several machines", "--rendezvous host:port");
+  expect({"--ranks", "2", "--ranks-tls"}, "are for ranks of several machines", "--rendezvous host:port");
   expect({"--ranks", "2", "--rank", "2", "--rendezvous", "127.0.0.1:1"}, "--rank 2 of 2 ranks", "--rank 0 to 1");
   expect({"--ranks", "2", "--rendezvous", "127.0.0.1:0"}, "the token that they share", "--ranks-token-file FILE");
 }

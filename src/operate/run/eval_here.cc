@@ -106,18 +106,12 @@ Error told_as(const char* what, Error why) {
   return why;
 }
 
-// Of an evaluation that ended early: each answer, and the tasks that all models have whole.
-void keep_whole(Evaluation& made, WholeFile* samples, WholeFile* out) {
+// Of an evaluation that ended early: the tasks that all models have whole.
+void keep_whole(Evaluation& made) {
   if (made.models.size() > 1)
     made.models.pop_back();
   else
     made.suite.tasks.resize(made.models[0].tasks.size());
-  if (samples != nullptr) samples->finish();
-  if (made.suite.tasks.empty()) return;
-  made.results = results_node(made.suite, made.models, {}).set("incomplete", made.ended->message);
-  if (out == nullptr) return;
-  out->append(to_json(made.results, 2) + "\n");
-  out->finish();
 }
 
 // What would end the command after hours, and leave nothing of them.
@@ -173,13 +167,14 @@ Result<Evaluation> evaluate_here(const EvalOptions& options, const std::function
     made.models.push_back(std::move(*model));
     if (made.ended) break;
   }
-  if (made.ended) {
-    keep_whole(made, samples.get(), out.get());
-    return made;
-  }
-  made.missed = unmet(required, made.models);
-  made.results = results_node(made.suite, made.models, made.missed);
+  if (made.ended)
+    keep_whole(made);
+  else
+    made.missed = unmet(required, made.models);
   if (samples != nullptr) samples->finish();
+  if (made.suite.tasks.empty()) return made;
+  made.results = results_node(made.suite, made.models, made.missed);
+  if (made.ended) made.results.set("incomplete", made.ended->message);
   if (out != nullptr) {
     out->append(to_json(made.results, 2) + "\n");
     out->finish();

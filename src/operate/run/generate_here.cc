@@ -85,11 +85,11 @@ Result<GeneratedText> generate_here(const GenerateAsked& asked, const std::funct
       static_cast<std::int64_t>(prompts[0].size()) + std::min(asked.generate.max_tokens, served.spec.context());
   EngineOptions engine_options{.cache = served.step ? 0 : needed,
                                .parameter = weights.parameter(),
-                               .cache_type = asked.cache_type == "bf16" ? DType::bf16 : DType::f32,
+                               .cache_type = *dtype_named(asked.cache_type),
                                .drafts = speculation.drafts};
   if (ranks) TRY(ranks->connect(served, engine_options, machine));
   const std::unique_ptr<Engine> engine = TRY(open_engine(served, machine, engine_options, &phases));
-  if (ranks) TRY(ranks->lead(*engine));
+  if (ranks) TRY(ranks->lead(*engine, served));
   phases.end("weights");
   const std::unique_ptr<ModelDrafts> drafts = TRY(open_drafts(draft, machine, *engine, asked.weights.parameter()));
   if (draft) phases.end("draft");

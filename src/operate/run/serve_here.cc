@@ -163,7 +163,7 @@ Result<EngineOptions> engine_options(const ServeOptions& options, const ServedMo
   TRY(check_cache(options, served, wanted.cache));
   wanted.pages = (options.cache_tokens + kPagePositions - 1) / kPagePositions;
   wanted.parameter = options.weights.of(served).parameter();
-  wanted.cache_type = options.cache_type == "bf16" ? DType::bf16 : DType::f32;
+  wanted.cache_type = *dtype_named(options.cache_type);
   wanted.hidden = makes_vectors;
   wanted.drafts = drafts;
   return wanted;
@@ -235,7 +235,7 @@ Result<ServingCounts> serve_here(
   std::unique_ptr<Engine> engine = TRY(open_engine(served, machine, wanted, &phases));
   TRY(write_adapters(engine->executor(), adapters.all));
   adapters.all.clear();  // the device has them
-  if (ranks) TRY(ranks->lead(*engine));
+  if (ranks) TRY(ranks->lead(*engine, served));
   phases.end("weights");
   const std::unique_ptr<ModelDrafts> drafts = TRY(open_drafts(draft, machine, *engine, options.weights.parameter()));
   if (draft) phases.end("draft");

@@ -173,6 +173,15 @@ std::string special_name(const Tokenizer& tokenizer, std::int32_t token) {
   return {};
 }
 
+// The type of an engine's parameters where `asked` is wanted: the model's own, or i8 or kInt4. Errors: unsupported.
+Result<DType> parameter_for(const ServedModel& model, DType asked) {
+  if (!is_packed_type(asked) || asked == model.parameter) return model.parameter;
+  if (!is_packed_type(model.parameter)) return asked;
+  return error(ErrorKind::unsupported, "'{}' is packed in {}, of which no weights in {} are made", model.name,
+               packed_name(model.parameter), packed_name(asked))
+      .hinted("name the folder or the GGUF file that it was made of");
+}
+
 }  // namespace
 
 bool ServedModel::encodes() const { return model->task() == Task::pairs; }
@@ -307,19 +316,15 @@ Status load_engine(Engine& engine, const ServedModel& model, const LoadSome& loa
   return load_int8(engine, *model.model, model.parameter, load, *host, model.stored_int4);
 }
 
-Result<DType> parameter_for(const ServedModel& model, DType asked) {
-  if (!is_packed_type(asked) || asked == model.parameter) return model.parameter;
-  if (!is_packed_type(model.parameter)) return asked;
-  return error(ErrorKind::unsupported, "'{}' is packed in {}, of which no weights in {} are made", model.name,
-               packed_name(model.parameter), packed_name(asked))
-      .hinted("name the folder or the GGUF file that it was made of");
+Result<std::unique_ptr<Engine>> create_engine(const ServedModel& model, const Machine& machine, EngineOptions options) {
+  options.parameter = TRY(parameter_for(model, options.parameter));
+  options.cache = std::min(model.spec.context(), options.cache);
+  return Engine::create(*model.model, *machine.device, options, model.part);
 }
 
 Result<std::unique_ptr<Engine>> open_engine(const ServedModel& model, const Machine& machine, EngineOptions options,
                                             StartPhases* phases) {
-  options.parameter = TRY(parameter_for(model, options.parameter));
-  options.cache = std::min(model.spec.context(), options.cache);
-  std::unique_ptr<Engine> engine = TRY(Engine::create(*model.model, *machine.device, options, model.part));
+  std::unique_ptr<Engine> engine = TRY(create_engine(model, machine, std::move(options)));
   if (phases != nullptr) phases->end("compile");
   TRY(load_engine(*engine, model, model.load));
   return engine;

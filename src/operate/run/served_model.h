@@ -91,15 +91,13 @@ Status load_engine(Engine& engine, const ServedModel& model, const LoadSome& loa
 
 // An engine with the parameters loaded. `options.parameter` i8 or kInt4: weights in int8 or int4
 // (execute/serve/int8_loader.h); else it is set here, to the model's, which of a packed folder is one of these. A longer
-// cache than the model's context is
-// cut to it. `phases`: "compile" ends before the parameters are read. Errors: those of the engine and of reading the
-// parameters; unsupported: int8 of a folder packed in int4, or the other way round.
+// cache than the model's context is cut to it. `phases`: "compile" ends before the parameters are read. Errors: those of
+// the engine and of reading the parameters; unsupported: int8 of a folder packed in int4, or the other way round.
 Result<std::unique_ptr<Engine>> open_engine(const ServedModel& model, const Machine& machine, EngineOptions options,
                                             StartPhases* phases = nullptr);
 
-// The type of an engine's parameters where `asked` is wanted: the model's own, or i8 or kInt4. Errors: unsupported, as
-// open_engine.
-Result<DType> parameter_for(const ServedModel& model, DType asked);
+// The same without its parameters.
+Result<std::unique_ptr<Engine>> create_engine(const ServedModel& model, const Machine& machine, EngineOptions options);
 
 // How the model's conversations become prompts, by its own template or by the text `other`. Nothing: it has none.
 // Errors: those of the template.

@@ -47,8 +47,8 @@ Status check(const ServingRanksArguments& asked, const RankMachine& machine) {
             "--ranks-token-file FILE; make one, and copy it to every machine: (umask 077; od -An -tx1 -N16 "
             "/dev/urandom | tr -d ' \\n' > FILE)");
   }
-  if (asked.rendezvous.empty() && (!asked.token_file.empty() || asked.rank > 0)) {
-    return error(ErrorKind::invalid, "--rank and --ranks-token-file are for ranks of several machines")
+  if (asked.rendezvous.empty() && (!asked.token_file.empty() || asked.rank > 0 || asked.tls)) {
+    return error(ErrorKind::invalid, "--rank, --ranks-token-file and --ranks-tls are for ranks of several machines")
         .hinted("add --rendezvous host:port, or take them out");
   }
   return {};
@@ -80,10 +80,12 @@ Result<std::unique_ptr<Transport>> over_tcp(const ServingRanksArguments& asked, 
   return tcp_transport(client, static_cast<std::int32_t>(asked.rank), static_cast<std::int32_t>(asked.ranks), options);
 }
 
-// Of what all ranks run; where values lie may differ between machines.
-std::string hash_of_functions(const Program& program) {
+// Of what all ranks run, where values may lie elsewhere on each machine; and of a run's weights, whose manifest has the
+// hashes of its chunks. Those of a published model would be read as a whole.
+Result<std::string> hash_of(const Program& program, const ServedModel& model) {
   Hasher hasher;
   for (const Function& function : program.functions) hasher.add(function.name + "\n" + to_text(function.graph));
+  if (model.step) hasher.add(TRY(model.hash_of_weights()));
   return to_hex(hasher.digest());
 }
 
@@ -181,8 +183,8 @@ Status ServingRanks::connect(const ServedModel& model, EngineOptions& options, c
   return {};
 }
 
-Status ServingRanks::lead(Engine& engine) {
-  const std::string own = hash_of_functions(engine.program());
+Status ServingRanks::lead(Engine& engine, const ServedModel& model) {
+  const std::string own = TRY(hash_of(engine.program(), model));
   for (std::int64_t rank = 1; rank < asked_.ranks; ++rank) {
     std::optional<std::string> hash;
     const auto is_ready = [&]() -> Result<bool> {
@@ -191,9 +193,10 @@ Status ServingRanks::lead(Engine& engine) {
     };
     TRY(wait(is_ready, rank, kToLoad));
     if (*hash == own) continue;
-    return error(ErrorKind::invalid, "rank {} would run another Program: its model or its systole is another", rank)
+    return error(ErrorKind::invalid, "rank {} has another model, other weights of its run, or another systole", rank)
         .hinted("the same model folder and the same version of systole on every machine");
   }
+  TRY(client_->set("begin", "all"));
   steps_ = std::make_unique<LeadingSteps>(*communicator_);
   engine.lead(steps_.get());
   return {};
@@ -255,8 +258,9 @@ class FollowingRank {
     communicator_ = TRY(make_communicator(*transport_, serving_mesh(asked_.ranks)));
     machine_->device->connect(communicator_.get());
     engine_ = TRY(open_engine(*model_, *machine_, wanted.options));
-    TRY(client_->set(key_of("ready", asked_.rank), hash_of_functions(engine_->program())));
-    seat_.reset();  // from now on the transport knows who is there
+    TRY(client_->set(key_of("ready", asked_.rank), TRY(hash_of(engine_->program(), *model_))));
+    TRY(client_->wait("begin", kToLoad));  // others may load for longer than a collective waits
+    seat_.reset();                         // from now on the transport knows who is there
     return {};
   }
   Status follow() {

@@ -6,7 +6,8 @@
 //   engine      by rank 0: options of the engine, the checkpoint's step, the transport and the link, as JSON
 //   segment     by rank 0, on one machine: the place of the shared memory
 //   here/<r>    by rank r, a lease until it is ready: a second process of a rank is refused
-//   ready/<r>   by rank r: it has its weights; the hash of its functions, which are all equal
+//   ready/<r>   by rank r: it has its weights; a hash, equal of all, of its functions and of a run's weights
+//   begin       by rank 0: all are ready, and steps or beats come from now on
 //   failed/<r>  by rank r: why it cannot serve
 //
 // On one machine rank 0 starts the others as children, over shared memory. On several, each is started there, over TCP.
@@ -55,8 +56,8 @@ class ServingRanks {
   // Errors: of a rank, by name; not_found: one did not come in time.
   Status connect(const ServedModel& model, EngineOptions& options, const Machine& machine);
   // When the engine has its weights: waits until the others have theirs. From then on the engine's steps are theirs.
-  // Errors: of a rank, by name; invalid: it has another Program.
-  Status lead(Engine& engine);
+  // Errors: of a rank, by name; invalid: it has another Program or other weights; those of the model's hash.
+  Status lead(Engine& engine, const ServedModel& model);
   // Why the model cannot be served any more: a rank has ended, or does not answer. Cheap.
   std::optional<Error> lost();
   // The better of the two reasons: that of a process that ended, which may show a moment later.
