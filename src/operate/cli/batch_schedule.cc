@@ -53,7 +53,7 @@ class JobRuns {
   }
 
   const CronSchedule& schedule() const { return *job_.schedule; }
-  DatedRuns dated() const { return {schedule(), *folder_, output_.filename().string()}; }
+  DatedRuns dated() const { return {schedule(), *folder_, output_.filename().string(), job_.array}; }
   std::string output(std::int64_t due) const {
     return (output_.parent_path() / schedule().name_of(due) / output_.filename()).lexically_normal().string();
   }
@@ -75,18 +75,23 @@ ExitCode run_due(const BatchScheduleOptions& options, const JobRuns& runs, const
   const DatedRuns dated = runs.dated();
   SignalWatch watch;
   ExitCode ended = ExitCode::done;
-  bool any = false;
-  if (const auto begun = dated.cut_short().value(); begun && *begun <= now) {
+  const std::optional<std::int64_t> begun = dated.cut_short().value(), due = dated.due(now).value();
+  const bool goes_on = begun && *begun <= now;
+  if (goes_on) {
     context.out.notice(begun_text(runs, *begun, true));
-    any = true;
-    ended = run(runs.output(*begun), watch);
+    try {
+      ended = run(runs.output(*begun), watch);
+    } catch (const Failure& failure) {
+      if (!due || *due == *begun) throw;
+      context.out.warning(failure.error());  // as with --on-schedule, the next one comes
+    }
     if (ended == ExitCode::saved) return ended;
   }
-  if (const auto due = dated.due(now).value()) {
+  if (due && !(goes_on && *due == *begun)) {
     context.out.notice(begun_text(runs, *due, false));
     return run(runs.output(*due), watch);
   }
-  if (!any)
+  if (!goes_on)
     context.out.notice(fmt::format("nothing is due; next: {}, at {}",
                                    runs.schedule().name_of(runs.schedule().next(now)), utc(runs.schedule().next(now))));
   return ended;

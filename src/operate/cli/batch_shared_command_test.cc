@@ -168,6 +168,22 @@ TEST_F(BatchShared, runs_what_is_due_in_a_folder_of_its_own_and_goes_on_after_a_
   EXPECT_EQ(text(out), text("whole.jsonl"));
 }
 
+TEST_F(BatchShared, a_run_that_can_never_end_holds_up_no_later_one) {
+  write_job("job.yaml", "runs/out.jsonl", "schedule: { cron: 30 2 * * *, start_within: 2h }\n");
+  Process first = start("job.yaml", "first", {"--due", "--at", "2026-11-28T02:30:00Z"});
+  ASSERT_TRUE(comes_true([&] {
+    return text("runs/2026-11-28T02-30Z/out.jsonl.journal/rows").find(" row ") != std::string::npos;
+  })) << text("first.err");
+  first.signal(SIGKILL).value();
+  EXPECT_EQ(first.wait().signal, SIGKILL);
+  write_rows(3);  // of the next night: what was begun is of another input
+  const Captured alone = run("job.yaml", {"--due", "--at", "2026-11-28T03:00:00Z"});
+  EXPECT_NE(alone.exit.code, 0) << alone.err;
+  const Captured next = run("job.yaml", {"--due", "--at", "2026-11-29T03:00:00Z"});
+  EXPECT_EQ(next.exit.code, 0) << next.err;
+  EXPECT_NE(next.err.find("3 rows in runs/2026-11-29T02-30Z/out.jsonl"), std::string::npos) << next.err;
+}
+
 TEST_F(BatchShared, stays_and_runs_at_its_times) {
   write_rows(4);
   write_job("job.yaml", "runs/out.jsonl", "schedule: '* * * * *'\n");

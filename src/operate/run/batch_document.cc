@@ -41,7 +41,11 @@ Result<std::optional<BatchDocument>> batch_document(const WorkloadArguments& arg
   Node rest = Node::map();
   for (const Node::Entry& entry : node->entries())
     if (entry.key != "cluster") rest.set(entry.key, entry.value);
-  document.task = {.file = to_yaml(rest), .model = job.model, .input = job.input, .output = job.output};
+  document.task = {.file = to_yaml(rest),
+                   .model = job.model,
+                   .input = job.input,
+                   .output = job.output,
+                   .chat_template = job.chat_template};
   document.task.schedule = job.schedule;
   document.task.is_shared = job.shards.has_value();
   return std::optional(std::move(document));

@@ -31,15 +31,6 @@ Result<chat::ChatPrompt> chat_prompt_of(const ServedModel& served, const std::op
   return std::move(*chat);
 }
 
-// As open_engine; without its parameters where nothing is computed.
-Result<std::unique_ptr<Engine>> engine_of(const ServedModel& served, const Machine& machine, EngineOptions wanted,
-                                          bool computes) {
-  if (computes) return open_engine(served, machine, std::move(wanted));
-  wanted.parameter = TRY(parameter_for(served, wanted.parameter));
-  wanted.cache = std::min(served.spec.context(), wanted.cache);
-  return Engine::create(*served.model, *machine.device, wanted);
-}
-
 // The model, as the rows of a job ask it.
 struct OpenModel {
   std::unique_ptr<Engine> engine;
@@ -69,7 +60,8 @@ Result<OpenModel> open_model(const ServedModel& served, const Machine& machine, 
   wanted.hidden = is_vectors;
   wanted.score = is_scored(job.kind);
   wanted.generates = is_generated(job.kind);
-  std::unique_ptr<Engine> engine = TRY(engine_of(served, machine, std::move(wanted), computes));
+  std::unique_ptr<Engine> engine = computes ? TRY(open_engine(served, machine, std::move(wanted)))
+                                            : TRY(create_engine(served, machine, std::move(wanted)));
   ServedApi api = served_api(served, *engine, job.name, std::move(chat), pooling);
   return OpenModel{std::move(engine), std::move(api)};
 }
@@ -224,12 +216,13 @@ Result<JoinedBatch> join_batch(const ReadJob& read, Clock& clock) {
     shards.push_back(TRY(totals_of(read, shard, clock)));
   }
   const auto whole = TRY(BatchJournal::open(output, read.facts({}), clock.unix_time()));
+  const bool is_anew = !whole->is_finished();
   for (std::size_t i = 0; i < count && !whole->is_finished(); ++i) {
     const BatchShard shard{i, count};
     TRY(join_shard(read.output(shard), shard, read.input.rows(), shards[i], *whole));
   }
   TRY(whole->finish());
-  TRY(read.seal(false));
+  TRY(read.seal(is_anew));
   return JoinedBatch{output.path, count, whole->totals()};
 }
 

@@ -28,11 +28,13 @@ Result<bool> SharedProcess::compute(const BatchShard& shard, BatchJournal& journ
   if (!begun_) viewers_.begun(input_.rows(), shard.count);
   const BatchTotals before = journal.totals();
   BatchRun run(job_, input_, work, journal, shard);
-  const auto told = [&](std::int64_t rows) {
-    viewers_.progress(fmt::format("shard {}: {} finished", to_string(shard), counted(rows, "row")));
-    return !watch_.stop_requested();
+  const auto told = [&](const char* what) {
+    return [&, what](std::int64_t rows) {
+      viewers_.progress(fmt::format("shard {}: {} {}", to_string(shard), counted(rows, "row"), what));
+      return !watch_.stop_requested();
+    };
   };
-  const bool is_whole = TRY(run.prepare(told, begun_)) && TRY(run.compute(told));
+  const bool is_whole = TRY(run.prepare(told("read"), begun_)) && TRY(run.compute(told("finished")));
   begun_ = true;
   const BatchTotals& all = journal.totals();
   done_.rows += all.rows - before.rows;

@@ -97,6 +97,10 @@ Result<std::string> array_of(Fields& fields, const BatchJob& job) {
   if (job.kind != BatchKind::embeddings) return wrong("only embeddings are vectors", "take it out");
   if (!name.ends_with(".npy") || name.find('/') != name.npos || name.starts_with('.'))
     return wrong("it is a name that ends in .npy, of a file beside the output", "array: vectors.npy");
+  if (job.output == name || job.output.ends_with("/" + name))
+    return wrong("it is the output's own name", "output: vectors.jsonl");
+  if (fields.find("encoding_format") != nullptr)
+    return wrong("it is made of vectors that are written as numbers", "take encoding_format out");
   return name;
 }
 
@@ -117,8 +121,7 @@ Result<BatchJob> read_job(const Node& node) {
   job.name = TRY(text_or(fields, "name"));
   job.slots = TRY(fields.integer("slots", job.slots, 1, 4096));
   job.context = TRY(fields.integer("context", 0, 0, INT32_MAX));
-  const std::string weights = TRY(one_of(fields, "weights", "stored", {"stored", "int8", "int4"}));
-  job.weights = weights == "int8" ? DType::i8 : weights == "int4" ? kInt4 : DType::f32;
+  job.weights = packed_type(TRY(one_of(fields, "weights", "stored", {"stored", "int8", "int4"})));
   job.pooling = TRY(one_of(fields, "pooling", "", {"mean", "last", "cls"}));
   job.normalize = TRY(fields.truth("normalize", true));
   job.chat_template = TRY(text_or(fields, "chat_template"));

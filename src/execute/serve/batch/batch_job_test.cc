@@ -136,6 +136,9 @@ TEST(BatchJob, says_when_and_by_how_many_it_is_run) {
   EXPECT_EQ(job_of(vectors + "v.npy}").array, "v.npy");
   for (const char* name : {"v", "a/v.npy", "../v.npy", ".npy"})
     EXPECT_NE(wrong(vectors + name + "}").find("hint: array: vectors.npy"), std::string::npos) << name;
+  EXPECT_NE(wrong("{model: m, input: a.txt, output: r/v.npy, kind: embeddings, array: v.npy}").find("the output's own"),
+            std::string::npos);
+  EXPECT_NE(wrong(vectors + "v.npy, encoding_format: base64}").find("take encoding_format out"), std::string::npos);
 }
 
 TEST(BatchJob, results_depend_on_neither_place_nor_slots) {

@@ -1,6 +1,7 @@
 #pragma once
 // The runs of a scheduled job: each in a folder of its own beside the others, named by the time at which it was due. A
-// run is finished when its folder has the output, or had it: what was moved away later is not computed again.
+// run is finished when its folder has the output with its array, or had the output: what was moved away later is not
+// computed again.
 //
 //   vectors/2026-11-28T02-30+0100/vectors.jsonl        output: vectors/vectors.jsonl
 
@@ -16,9 +17,10 @@ namespace systole {
 
 class DatedRuns {
  public:
-  // Borrows both. `folder`: of all runs; `file`: of the output in each, "vectors.jsonl".
-  DatedRuns(const CronSchedule& schedule, Store& folder, std::string file)
-      : schedule_(schedule), folder_(folder), file_(std::move(file)) {}
+  // Borrows both. `folder`: of all runs; `file`: of the output in each, "vectors.jsonl"; `array`: made of it, beside it;
+  // "": none.
+  DatedRuns(const CronSchedule& schedule, Store& folder, std::string file, std::string array = {})
+      : schedule_(schedule), folder_(folder), file_(std::move(file)), array_(std::move(array)) {}
 
   const CronSchedule& schedule() const { return schedule_; }
   // The newest run, if it was begun and not finished. Errors: those of the store.
@@ -31,7 +33,7 @@ class DatedRuns {
 
   const CronSchedule& schedule_;
   Store& folder_;
-  std::string file_;
+  std::string file_, array_;
 };
 
 struct DatedRunner {

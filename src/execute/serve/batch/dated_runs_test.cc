@@ -50,6 +50,19 @@ class DatedRunsTest : public testing::Test {
 
 using Times = std::vector<std::int64_t>;
 
+TEST_F(DatedRunsTest, are_finished_with_their_array) {
+  const CronSchedule nightly = schedule("{ cron: 30 2 * * * }");
+  const std::int64_t due = nightly.next(kStart);
+  const std::string folder = nightly.name_of(due) + "/";
+  make_dirs_synced(*store_, nightly.name_of(due)).value();
+  write_whole(*store_, folder + "out.jsonl", "x\n").value();
+  EXPECT_FALSE(DatedRuns(nightly, *store_, "out.jsonl").cut_short().value());
+  const DatedRuns with_array(nightly, *store_, "out.jsonl", "v.npy");
+  EXPECT_EQ(with_array.cut_short().value(), due);
+  write_whole(*store_, folder + "v.npy", "x").value();
+  EXPECT_FALSE(with_array.cut_short().value());
+}
+
 TEST_F(DatedRunsTest, begin_at_their_times_in_folders_of_their_own) {
   const CronSchedule nightly = schedule("{ cron: 30 2 * * *, time_zone: Europe/Berlin }");
   EXPECT_EQ(begun(nightly, 3, kHour), (Times{kHour * 3 / 2, kDay + kHour * 3 / 2, 2 * kDay + kHour * 3 / 2}));

@@ -58,15 +58,18 @@ void check(const KubernetesJob& k, PodParts& parts) {
   const auto note = [&](Error e) { parts.wrong.push_back(std::move(e)); };
   if (k.kind != KubernetesSpec::Kind::job)
     note(key_error(ErrorKind::unsupported, "kubernetes.kind", "a batch runs in Jobs").hinted("take it out"));
-  for (const auto& [key, path] : {std::pair("model", &task.model), {"input", &task.input}, {"output", &task.output}})
-    if (!path->starts_with('/'))
-      note(key_error(ErrorKind::invalid, key, "'{}' is no path in a pod", comment_text(*path))
-               .hinted(
-                   fmt::format("cluster: {{ claims: {{ /data: NAME }} }} and {}: /data/{}", key, comment_text(*path))));
-    else if (path != &task.output && !is_held(k.workload(), *path))
+  const auto is_path = [&](const char* key, const std::string& path) {
+    if (path.starts_with('/')) return true;
+    note(
+        key_error(ErrorKind::invalid, key, "'{}' is no path in a pod", comment_text(path))
+            .hinted(fmt::format("cluster: {{ claims: {{ /data: NAME }} }} and {}: /data/{}", key, comment_text(path))));
+    return false;
+  };
+  for (const auto& [key, path] : read_paths(task))
+    if (is_path(key, path) && !is_held(k.workload(), path))
       parts.warnings.push_back(
-          fmt::format("{}: {} is in no claim or volume, so the image has to have it", key, comment_text(*path)));
-  if (task.output.starts_with('/') && !is_held(k.workload(), task.output))
+          fmt::format("{}: {} is in no claim or volume, so the image has to have it", key, comment_text(path)));
+  if (is_path("output", task.output) && !is_held(k.workload(), task.output))
     note(key_error(ErrorKind::invalid, "output", "'{}' is in no claim or volume: it would end with its pod",
                    comment_text(task.output))
              .hinted("cluster: { claims: { /data: NAME } } and output: /data/answers.jsonl"));
@@ -103,6 +106,7 @@ Node job_of(const KubernetesJob& k, const PodParts& parts) {
 PodParts batch_parts(const KubernetesJob& k) {
   PodParts parts;
   parts.set_env("HOME", "/tmp");
+  for (const auto& [name, value] : k.workload().env) parts.set_env(name, kube_value(value));
   parts.mount("job", kFolder, true, Node::map({{"configMap", Node::map({{"name", k.job.run + "-job"}})}}));
   add_claims(k, parts);
   add_volumes(k, parts);

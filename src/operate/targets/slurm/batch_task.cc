@@ -41,7 +41,7 @@ std::string script(const RenderRequest& ask, const ClusterJob& job, const std::s
   return head + replaced(replaced(kBody + 1, "OPTIONS", options), "RETRIES", std::to_string(job.retries));
 }
 
-// The options of the script, for scrontab, which does not read those of a script. HERE is the folder that it is
+// The options of the script, for scrontab, which does not read those of a script. @HERE@ is the folder that it is
 // installed from.
 std::string entry(const RenderRequest& ask, const ClusterJob& job, const std::string& head) {
   std::string text = fmt::format("# {}: systole batch\n", job.run);
@@ -50,8 +50,8 @@ std::string entry(const RenderRequest& ask, const ClusterJob& job, const std::st
     const std::string_view line = std::string_view(head).substr(begin, end - begin);
     if (line.starts_with(kOption)) text += fmt::format("#SCRON {}\n", line.substr(kOption.size()));
   }
-  const std::string place = ask.place.starts_with('/') ? ask.place : "HERE/" + ask.place;
-  return text + fmt::format("#SCRON --chdir=HERE\n{} bash {}/job.sbatch\n# end of {}\n",
+  const std::string place = ask.place.starts_with('/') ? ask.place : "@HERE@/" + ask.place;
+  return text + fmt::format("#SCRON --chdir=@HERE@\n{} bash {}/job.sbatch\n# end of {}\n",
                             ask.batch->schedule->cron.plain(), shell_word(place), job.run);
 }
 
@@ -61,6 +61,7 @@ Result<Rendered> render_slurm_batch(const RenderRequest& ask, const ClusterJob& 
   const Workload& w = ask.workload;
   const BatchTask& task = *ask.batch;
   TRY(refuse_volumes(w, "Slurm mounts no volumes"));
+  TRY(refuse_environment(w, "Slurm"));
   if (w.slurm.array)
     return key_error(ErrorKind::unsupported, "slurm.array", "a batch is one job")
         .hinted("shards: auto, and resources.nodes for more processes");
@@ -78,12 +79,19 @@ Result<Rendered> render_slurm_batch(const RenderRequest& ask, const ClusterJob& 
     const std::string without =
         fmt::format("scrontab -l 2>/dev/null | sed '/^# {0}: systole batch$/,/^# end of {0}$/d'", job.run);
     rendered.commands = {
-        {"start", fmt::format("{{ {}; sed \"s|HERE|$PWD|g\" {}/scrontab; }} | scrontab -", without, place)},
+        // A table does not say how a folder with spaces is written.
+        {"start",
+         fmt::format("case $PWD in *[!A-Za-z0-9/._+-]*) echo \"install it from a folder with a plain name\" >&2; "
+                     "false ;; esac && [ -r {1}/scrontab ] && {{ {0}; sed \"s|@HERE@|$PWD|g\" {1}/scrontab; }} | "
+                     "scrontab -",
+                     without, place)},
         {"now", fmt::format("sbatch {}/job.sbatch", place)}};
     stop = fmt::format("{} | scrontab -; {}", without, stop);
-    rendered.warnings.push_back(
-        fmt::format("schedule: scrontab has the times of the cluster's clock; at each, the job runs what is due in {}",
-                    task.schedule->zone.name()));
+    rendered.warnings.push_back(fmt::format(
+        "schedule: scrontab has the times of the cluster's clock, and the job runs what is due in {}: if the "
+        "cluster's clock is another, a run is hours late, and beyond start_within nothing runs; write the "
+        "cluster's time_zone, or start_within: 24h",
+        task.schedule->zone.name()));
   }
   rendered.commands.emplace_back("look", fmt::format("squeue --name={}", job.run));
   rendered.commands.emplace_back("stop", std::move(stop));

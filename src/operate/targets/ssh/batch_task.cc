@@ -42,7 +42,7 @@ done 4<"$files/hosts"
 exit "$failed"
 )sh";
 
-// systemd reads $$ as $. Ended by a signal or another machine's lock it is begun again; what no retry mends it is not: exit codes of its own.
+// systemd reads $$ as $. Ended by a signal it is begun again; with an exit code of its own it is not.
 constexpr const char* kService = R"(
 [Unit]
 Description=systole batch NAME
@@ -70,10 +70,12 @@ WantedBy=timers.target
 )";
 
 Status check_paths(const BatchTask& task) {
-  for (const auto& [key, path] : {std::pair("model", &task.model), {"input", &task.input}, {"output", &task.output}})
-    if (!path->starts_with('/'))
-      return key_error(ErrorKind::invalid, key, "'{}' is no path from the root, on the machines", comment_text(*path))
-          .hinted(fmt::format("{}: /shared/{}", key, comment_text(*path)));
+  auto paths = read_paths(task);
+  paths.emplace_back("output", task.output);
+  for (const auto& [key, path] : paths)
+    if (!path.starts_with('/'))
+      return key_error(ErrorKind::invalid, key, "'{}' is no path from the root, on the machines", comment_text(path))
+          .hinted(fmt::format("{}: /shared/{}", key, comment_text(path)));
   return {};
 }
 
@@ -89,6 +91,7 @@ Result<Rendered> render_ssh_batch(const RenderRequest& ask, const ClusterJob& jo
   const BatchTask& task = *ask.batch;
   const std::vector<NamedHost> hosts = TRY(hosts_of(w));
   TRY(refuse_volumes(w, "plain machines have none"));
+  TRY(refuse_environment(w, "ssh"));
   TRY(check_paths(task));
   if (!task.is_shared && hosts.size() > 1)
     return key_error(ErrorKind::invalid, "shards", "{} hosts, and the job is of one process", hosts.size())
