@@ -54,6 +54,10 @@ struct ClusterJob {
 // resulting nodes and GPUs. Errors: not_found: no such entry; invalid: two sources disagree; both are named.
 Status set_hardware(const RenderRequest& ask, ClusterJob& job);
 
+// Servers of serve.canary beside so many of serve.from that its share of them is nearest to its weight, one at least; 0:
+// there is no canary.
+std::int64_t canary_servers(const ServeSpec& serve, const CountRange& replicas);
+
 // Of workload: serve, after set_hardware: sets replicas (`otherwise`, where the workload has none), the nodes that hold
 // them and one more (a new version starts beside the old), and the notice, which is the time to drain. Errors: invalid:
 // no number of replicas; hardware of more than a machine, or chips that cannot be had one by one.

@@ -1,4 +1,7 @@
 // The servers of a workload that serves, and the machines that hold them.
+#include <algorithm>
+#include <cmath>
+
 #include "ground/base/counted.h"
 #include "ground/base/errors.h"
 #include "operate/render/cluster_job.h"
@@ -26,6 +29,12 @@ Status check_one_device(const ClusterJob& job) {
 
 }  // namespace
 
+std::int64_t canary_servers(const ServeSpec& serve, const CountRange& replicas) {
+  if (serve.canary.from.empty()) return 0;
+  const auto weight = static_cast<double>(serve.canary.weight);
+  return std::max<std::int64_t>(1, std::llround(static_cast<double>(replicas.least) * weight / (100 - weight)));
+}
+
 Status set_replicas(const RenderRequest& ask, ClusterJob& job, const std::optional<CountRange>& otherwise) {
   const std::optional<CountRange>& replicas = ask.workload.serve.replicas ? ask.workload.serve.replicas : otherwise;
   if (!replicas)
@@ -35,7 +44,8 @@ Status set_replicas(const RenderRequest& ask, ClusterJob& job, const std::option
   job.replicas = *replicas;
   job.pods_per_node = std::max<std::int64_t>(1, job.devices_per_node());
   const auto machines = [&](std::int64_t pods) { return (pods + job.pods_per_node - 1) / job.pods_per_node; };
-  job.nodes = {machines(job.replicas->least), machines(job.replicas->most + 1)};
+  const std::int64_t newer = canary_servers(ask.workload.serve, *job.replicas);
+  job.nodes = {machines(job.replicas->least + newer), machines(job.replicas->most + newer + 1)};
   job.notice = kUntilUnlisted + (job.terms == Provisioning::spot ? kSpotDrain : kDrain);
   return {};
 }

@@ -76,8 +76,13 @@ Seconds startup_budget(const Workload& workload) {
   return 2 * workload.serve.cold_start.value_or(ServeSpec::kColdStart);
 }
 
-Result<std::int64_t> servers_of_machine(const ClusterJob& job, std::vector<std::string>& warnings) {
+Result<std::int64_t> servers_of_machine(const Workload& workload, const ClusterJob& job,
+                                        std::vector<std::string>& warnings) {
   const CountRange& replicas = *job.replicas;
+  if (workload.num_devices() > 1 && replicas.least > 1)
+    return key_error(ErrorKind::unsupported, "serve.replicas",
+                     "{} on one machine, of a model that a mesh cuts over processes", replicas.least)
+        .hinted("serve.replicas: 1, or take mesh out");
   if (job.devices_per_pod() > 0 && replicas.least > 1)
     return key_error(ErrorKind::unsupported, "serve.replicas",
                      "{}: several servers on one machine would take the same device", replicas.least)

@@ -36,7 +36,8 @@ Seconds startup_budget(const Workload& workload);
 
 // How many servers a target that starts them on one machine, behind one port, starts there: the least of
 // serve.replicas, with a warning where there may be more. Errors: unsupported: several on devices.
-Result<std::int64_t> servers_of_machine(const ClusterJob& job, std::vector<std::string>& warnings);
+Result<std::int64_t> servers_of_machine(const Workload& workload, const ClusterJob& job,
+                                        std::vector<std::string>& warnings);
 
 // The beginning of a line of curl that shows the first key of a file (a word of sh), which is in no list of processes.
 std::string asking_with(const std::string& token_file);

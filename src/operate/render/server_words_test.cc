@@ -40,16 +40,33 @@ TEST(ServerWords, of_users_are_quoted) {
 
 TEST(ServerWords, several_servers_share_a_machine_on_processors_alone) {
   std::vector<std::string> warnings;
-  EXPECT_EQ(servers_of_machine(job_of({2, 2}), warnings).value(), 2);
+  EXPECT_EQ(servers_of_machine(Workload(), job_of({2, 2}), warnings).value(), 2);
   EXPECT_TRUE(warnings.empty());
-  EXPECT_EQ(servers_of_machine(job_of({2, 4}), warnings).value(), 2);
+  EXPECT_EQ(servers_of_machine(Workload(), job_of({2, 4}), warnings).value(), 2);
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_TRUE(warnings[0].starts_with("serve.replicas: 2:4, and nothing here adds servers")) << warnings[0];
   ClusterJob gpus = job_of({2, 2});
   gpus.gpus_per_node = 1;
-  EXPECT_EQ(servers_of_machine(gpus, warnings).error().kind, ErrorKind::unsupported);
+  EXPECT_EQ(servers_of_machine(Workload(), gpus, warnings).error().kind, ErrorKind::unsupported);
   gpus.replicas = CountRange{1, 1};
-  EXPECT_EQ(servers_of_machine(gpus, warnings).value(), 1);
+  EXPECT_EQ(servers_of_machine(Workload(), gpus, warnings).value(), 1);
+}
+
+TEST(ServerWords, of_a_model_that_a_mesh_cuts_there_is_one_server_on_a_machine) {
+  Workload cut;
+  cut.mesh = {{"model", 2}};
+  std::vector<std::string> warnings;
+  EXPECT_EQ(servers_of_machine(cut, job_of({2, 2}), warnings).error().kind, ErrorKind::unsupported);
+  EXPECT_EQ(servers_of_machine(cut, job_of({1, 1}), warnings).value(), 1);
+}
+
+TEST(ServerWords, a_canary_has_servers_by_its_weight_and_one_at_least) {
+  ServeSpec serve;
+  EXPECT_EQ(canary_servers(serve, {10, 10}), 0);
+  serve.canary = {"models/new", 50};
+  EXPECT_EQ(canary_servers(serve, {10, 10}), 10);
+  serve.canary.weight = 1;
+  EXPECT_EQ(canary_servers(serve, {4, 4}), 1);
 }
 
 TEST(ServerWords, a_model_has_a_place_that_is_no_option) {

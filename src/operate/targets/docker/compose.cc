@@ -97,7 +97,7 @@ Status add_compose(const RenderRequest& ask, ImageAccelerator accelerator, Rende
     rendered.warnings.push_back("compose.yaml: none is written for TPUs; --on kubernetes starts servers on them");
     return {};
   }
-  const std::int64_t servers = TRY(servers_of_machine(job, rendered.warnings));
+  const std::int64_t servers = TRY(servers_of_machine(ask.workload, job, rendered.warnings));
   rendered.files.push_back({"compose.yaml", made_from(ask, job) + to_yaml(compose_of(ask, job, servers))});
   if (!w.claims.empty() || !w.volumes.empty())
     rendered.warnings.push_back(fmt::format("{}: compose.yaml mounts {} of its own machine in their place",

@@ -192,7 +192,7 @@ void add_canary(const KubernetesJob& k, const PodParts& parts, std::vector<Node>
   Node metadata = job_metadata(k, parts);
   metadata.set("name", canary_name(k));
   objects.push_back(fill(kDeployment, {{"metadata", std::move(metadata)},
-                                       {"replicas", canary_servers(k)},
+                                       {"replicas", canary_servers(k.workload().serve, *k.job.replicas)},
                                        {"pods", canary_pods_of(k)},
                                        {"deadline", startup_seconds(k) + 600},
                                        {"template", pod_of(k, own, newer)}}));

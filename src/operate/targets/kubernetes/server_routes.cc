@@ -88,7 +88,7 @@ void add_gateway(const KubernetesJob& k, PodParts& parts) {
 
 // Requests go to all servers alike.
 void tell_share(const KubernetesJob& k, PodParts& parts) {
-  const std::int64_t newer = canary_servers(k), all = newer + k.job.replicas->least;
+  const std::int64_t newer = canary_servers(k.workload().serve, *k.job.replicas), all = newer + k.job.replicas->least;
   const double share = 100.0 * static_cast<double>(newer) / static_cast<double>(all);
   const std::int64_t weight = k.workload().serve.canary.weight;
   if (std::abs(share - static_cast<double>(weight)) < 1 && !k.job.replicas->elastic()) return;
@@ -106,13 +106,6 @@ bool routes_by_gateway(const KubernetesJob& k) {
 }
 
 std::string canary_name(const KubernetesJob& k) { return k.job.run + "-canary"; }
-
-// Beside so many others that its share of them is nearest to the weight; one at least.
-std::int64_t canary_servers(const KubernetesJob& k) {
-  const auto weight = static_cast<double>(k.workload().serve.canary.weight);
-  const double newer = static_cast<double>(k.job.replicas->least) * weight / (100 - weight);
-  return std::max<std::int64_t>(1, std::llround(newer));
-}
 
 Node pods_of(const KubernetesJob& k) { return Node::map({{"systole/run", k.job.run}}); }
 Node canary_pods_of(const KubernetesJob& k) { return Node::map({{"systole/run", canary_name(k)}}); }

@@ -15,9 +15,8 @@ void add_routes(const KubernetesJob& k, PodParts& parts);
 // A Gateway divides requests by weights; else every server of either model is behind one Service.
 bool routes_by_gateway(const KubernetesJob& k);
 
-// The canary's Deployment and, behind a Gateway, its Service; and how many servers it has.
+// The canary's Deployment and, behind a Gateway, its Service.
 std::string canary_name(const KubernetesJob& k);
-std::int64_t canary_servers(const KubernetesJob& k);
 
 Node pods_of(const KubernetesJob& k);         // labels of the servers of serve.from
 Node canary_pods_of(const KubernetesJob& k);  // of serve.canary.from

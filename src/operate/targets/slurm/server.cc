@@ -83,7 +83,7 @@ Result<Rendered> render_slurm_server(const RenderRequest& ask, const ClusterJob&
   TRY(refuse_volumes(w, "Slurm mounts no volumes"));
   TRY(check_served(w, false, "on the machines"));
   Rendered rendered;
-  const std::int64_t servers = TRY(servers_of_machine(job, rendered.warnings));
+  const std::int64_t servers = TRY(servers_of_machine(ask.workload, job, rendered.warnings));
   const ClusterJob held = on_one_machine(job, servers);
   const std::string text = TRY(script(ask, held, servers));
   StartScriptValues values{.files = "$SYSTOLE_FILES"};
