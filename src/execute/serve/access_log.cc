@@ -12,6 +12,7 @@
 
 #include "execute/serve/request_times.h"
 #include "ground/base/os_error.h"
+#include "ground/base/sigpipe.h"
 
 namespace systole {
 namespace {
@@ -27,16 +28,9 @@ Fd open_to_append(const std::string& path) {
   return Fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0640));
 }
 
-// A pipe whose reader has gone is an error of write().
-void block_sigpipe() {
-  sigset_t pipe;
-  ::sigemptyset(&pipe);
-  ::sigaddset(&pipe, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
-}
-
 bool is_probe(const HttpAccess& access) {
-  return access.status == 200 && (access.path.starts_with("/health/") || access.path == "/metrics");
+  return access.status == 200 &&
+         (access.path == "/health" || access.path.starts_with("/health/") || access.path == "/metrics");
 }
 
 }  // namespace
@@ -56,17 +50,15 @@ std::string access_line(const HttpAccess& access, const std::string& time) {
     for (const HttpRecord::Part& part : access.record->parts())
       parts.set(part.name, std::chrono::duration<double>(part.time).count());
     node.set("parts_s", std::move(parts));
-    std::vector<std::pair<std::string, std::vector<Node>>> lists;  // prompts are several
+    std::vector<Node> prompts;
     for (Node::Entry& entry : access.record->notes()) {
-      if (entry.key == "prompt" && !lists.empty()) {
-        lists.back().second.push_back(std::move(entry.value));
-      } else if (entry.key == "prompt") {
-        lists.push_back({"prompts", {std::move(entry.value)}});
+      if (entry.key == "prompt") {
+        prompts.push_back(std::move(entry.value));
       } else {
         node.set(entry.key, std::move(entry.value));
       }
     }
-    for (auto& [name, items] : lists) node.set(name, Node::sequence(std::move(items)));
+    if (!prompts.empty()) node.set("prompts", Node::sequence(std::move(prompts)));
     if (const std::int64_t tokens = access.record->counted(kAnswerTokens); tokens > 0) node.set(kAnswerTokens, tokens);
     if (const std::optional<Seconds> first = access.record->marked(kFirstToken))
       node.set("first_token_s", first->count());

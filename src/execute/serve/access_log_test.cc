@@ -89,11 +89,13 @@ TEST_F(AccessLine, tells_of_a_request_without_its_prompt) {
   EXPECT_EQ(status_of(ask(completion(R"(, "max_tokens": 1)")).answer()), 200);
   EXPECT_EQ(line(1).find("prompts")->items()[0].text(), "ba");
   get("/health/live");
+  get("/health");
   EXPECT_TRUE(comes_true([&] {
     const std::lock_guard lock(mutex_);
-    return accesses_.size() == 3;
+    return accesses_.size() == 4;
   }));
-  EXPECT_EQ(access_line(accesses_.back(), "now"), "");
+  EXPECT_EQ(access_line(accesses_[2], "now"), "");
+  EXPECT_EQ(access_line(accesses_[3], "now"), "");
 }
 
 }  // namespace

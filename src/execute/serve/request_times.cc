@@ -16,7 +16,7 @@ constexpr Metric kTotal{"vllm:e2e_request_latency_seconds",
                         "A request, from its first byte to the last of its answer."};
 constexpr Metric kFirst{"vllm:time_to_first_token_seconds", "From a request's first byte to its first token."};
 constexpr Metric kEach{"vllm:request_time_per_output_token_seconds", "A request's mean time between two tokens."};
-constexpr Metric kQueue{"vllm:request_queue_time_seconds", "Until a request's first sequence began."};
+constexpr Metric kQueue{"vllm:request_queue_time_seconds", "While no sequence of a request that is left has begun."};
 constexpr Metric kPrefill{"vllm:request_prefill_time_seconds", "From then to the first token, waits included."};
 constexpr Metric kDecode{"vllm:request_decode_time_seconds", "From the first token to the last, waits included."};
 constexpr std::array kMetrics = {kTotal, kFirst, kEach, kQueue, kPrefill, kDecode};

@@ -61,12 +61,4 @@ inline Result<HeldBase> make_event_base() {
   return base;
 }
 
-// For the loop's thread: libevent writes with writev().
-inline void block_sigpipe() {
-  sigset_t pipe;
-  ::sigemptyset(&pipe);
-  ::sigaddset(&pipe, SIGPIPE);
-  ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
-}
-
 }  // namespace systole

@@ -52,10 +52,10 @@ void HttpRecord::note(std::string name, Node value) {
   if (!ended_) notes_.push_back({std::move(name), std::move(value)});
 }
 
-void HttpRecord::end(Moment now) {
+HttpRecord::Moment HttpRecord::end(Moment now) {
   const std::lock_guard lock(mutex_);
-  if (std::exchange(ended_, true)) return;
-  leave(std::max(now, since_));
+  if (!std::exchange(ended_, true)) leave(std::max(now, since_));
+  return since_;
 }
 
 std::vector<HttpRecord::Part> HttpRecord::parts() const {

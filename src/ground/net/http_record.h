@@ -37,7 +37,7 @@ class HttpRecord {
   void count(std::string_view name);  // one more of these; the same
   void mark(std::string_view name);   // now is this moment; a later one of the same name replaces it
   void note(std::string name, Node value);
-  void end(Moment now);
+  Moment end(Moment now);  // when it ended: now, or when its last part was entered, if that is later
 
   // Those that took part, in the order in which each was entered first.
   std::vector<Part> parts() const;

@@ -1,4 +1,5 @@
 #include "ground/net/http_server.h"
+#include "ground/base/sigpipe.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -46,7 +47,7 @@ const std::string& HttpServerRequest::parameter(std::string_view name) const {
 }
 
 void HttpServer::Loop::run() {
-  block_sigpipe();
+  block_sigpipe();  // libevent writes with writev()
   while (!stopping) {
     event_base_loop(base.get(), EVLOOP_ONCE);
     closed.clear();
@@ -162,9 +163,8 @@ void HttpServer::Loop::lose(Connection& c) {
 }
 
 void HttpServer::Loop::tell_access(Connection& c) {
-  const steady_clock::time_point now = steady_clock::now();
-  c.access.time = Seconds(std::chrono::duration<double>(now - c.began).count());
-  c.record->end(now);
+  const steady_clock::time_point ended = c.record->end(steady_clock::now());
+  c.access.time = Seconds(std::chrono::duration<double>(ended - c.began).count());
   c.access.record = c.record;
   if (options.access) options.access(c.access);
 }

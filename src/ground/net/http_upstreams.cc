@@ -1,4 +1,5 @@
 #include "ground/net/http_upstreams.h"
+#include "ground/base/sigpipe.h"
 
 #include <event2/util.h>
 #include <netinet/in.h>

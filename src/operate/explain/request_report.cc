@@ -125,10 +125,11 @@ std::vector<RequestReport::Part> RequestReport::parts() const {
 }
 
 std::string RequestReport::why(const std::vector<Part>& parts) const {
-  const Part& usual = *std::ranges::max_element(parts, {}, &Part::share);
+  const Part& usual = *std::ranges::max_element(parts, {}, &Part::p50);
   const Part& slow = *std::ranges::max_element(parts, {}, &Part::slow_share);
-  std::string text = fmt::format("A request takes {} at the median, {} of it in {}",
-                                 to_string(Seconds(quantile(totals_, 0.5))), percent(usual.share), usual.name);
+  const double median = quantile(totals_, 0.5);
+  std::string text = fmt::format("A request takes {} at the median, {} of it in {}", to_string(Seconds(median)),
+                                 percent(median > 0 ? usual.p50 / median : 0), usual.name);
   if (totals_.size() >= 20)
     text += fmt::format("; the slowest 5% take {} and more, {} of it in {}",
                         to_string(Seconds(quantile(totals_, 0.95))), percent(slow.slow_share), slow.name);

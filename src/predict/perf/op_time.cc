@@ -1,7 +1,6 @@
 #include "predict/perf/op_time.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -149,7 +148,7 @@ std::optional<Seconds> served_product(const Graph& graph, const GraphNode& node,
   const auto found = speed.served.find(graph.type(node.operands[1]).dtype);
   const double weights = elements(node.operands[1]);
   if (!speed.serves || found == speed.served.end() || weights == 0) return std::nullopt;
-  const double rows = std::sqrt(elements(node.operands[0]) * elements(node.results[0]) / weights);
+  const double rows = static_cast<double>(work.flops) / (2 * weights);  // of an expert those that come to it
   // The share that comes from behind the last cache.
   double far = 1;
   if (!speed.caches.empty()) {

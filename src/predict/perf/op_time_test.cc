@@ -53,6 +53,11 @@ TEST(OpTime, a_server_takes_the_times_of_few_rows) {
   EXPECT_NEAR(time_of_last(product(1), speed).count(), 20e-6 + 1e-6, 1e-12);
   EXPECT_NEAR(time_of_last(product(3), speed).count(), 30e-6 + 1e-6, 1e-12);
   EXPECT_NEAR(time_of_last(product(10), speed).count(), 80e-6 + 1e-6, 1e-12);
+  // Of four experts, to each of which three of twelve rows come.
+  Graph experts("experts");
+  contract(experts.input("x", Type(DType::f32, {1, 4, 3, 100})), experts.input("w", Type(DType::f32, {4, 100, 200})),
+           "gxce,xem->gxcm");
+  EXPECT_NEAR(time_of_last(experts, speed).count(), 4 * 30e-6 + 1e-6, 1e-12);
   speed.caches = {{Bytes(1 << 20), BytesPerSecond(2e9), BytesPerSecond(2e9)}};
   EXPECT_NEAR(time_of_last(product(1), speed).count(), 5e-6 + 1e-6, 1e-12) << "of the cache";
 }

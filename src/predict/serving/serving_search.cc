@@ -134,10 +134,13 @@ Result<ServingSearch> search_serving(const Workload& workload, const std::vector
     const Status found = search_slots(workload, trace, axes, precision, add_rows, search);
     if (found.ok()) continue;
     if (!first) first = found.error();
-    if (search.candidates.size() == before) search.left_out.emplace_back(words_of(precision), found.error().message);
+    std::string what = words_of(precision);
+    if (search.candidates.size() > before) what += fmt::format(", more than {} slots", search.candidates.back().slots);
+    search.left_out.emplace_back(std::move(what), found.error().message);
   }
   if (search.candidates.empty()) return first ? *first : error(ErrorKind::not_found, "nothing to serve on");
   rank(search.candidates);
+  search.asked.workload = workload;  // not the first candidate's
   return search;
 }
 
@@ -154,8 +157,9 @@ std::string serving_search_text(const ServingSearch& search, int width) {
                     carries ? rate_text(tokens_of(row)) : "-", carries ? million_tokens_text(row.per_million) : "-",
                     carries ? "" : row.lost});
   }
-  return table({"", "offer", "parameters", "slots>", "a device carries>", "tokens/s>", "$/1M tokens>", "why nothing"},
-               rows, width) +
+  const char* carrier = search.asked.options.parts > 1 ? "a replica carries>" : "a device carries>";
+  return table({"", "offer", "parameters", "slots>", carrier, "tokens/s>", "$/1M tokens>", "why nothing"}, rows,
+               width) +
          "\n* the best of the offer, ** of all: the fewest dollars for a token, then the most tokens\n"
          "what a precision costs in quality is not in this table: systole quantize measures it of int8 and int4, on "
          "text\n";
