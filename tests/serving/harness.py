@@ -10,6 +10,29 @@ import time
 import xml.etree.ElementTree as xml
 
 START_S, STOP_S = 120, 30
+MODEL = "tiny-1"
+WORKLOAD = """systole: 1
+name: tiny
+model: { family: gpt, layers: 1, width: 16, heads: 2, context: CONTEXT }
+data:
+  train: { files: text.txt, document: line }
+  held_out: { fraction: 10% }
+  tokenizer: { kind: sentencepiece, vocabulary: 300 }
+  folder: data
+train: { batch: 1, steps: 2, optimizer: { kind: adamw, rate: 1e-3 }, precision: f32 }
+checkpoint: { every: 2, keep: 1 }
+"""
+
+
+def train(program, folder, context):
+    """A tiny model of so many positions, after two steps: MODEL."""
+    (folder / "text.txt").write_text("".join(
+        f"word {i * 7 % 50} of a list that goes on for a while, in its {i}th line\n" for i in range(300)), encoding="utf-8")
+    (folder / "job.yaml").write_text(WORKLOAD.replace("CONTEXT", str(context)), encoding="utf-8")
+    made = subprocess.run([program, "run", "job.yaml", "--backend", "reference"], cwd=folder, text=True, check=False,
+                          env={**os.environ, "NO_COLOR": "1", "HOME": str(folder)}, capture_output=True)
+    if made.returncode != 0:
+        raise RuntimeError(f"the model was not trained:\n{made.stdout}{made.stderr}")
 
 
 class Server:
@@ -45,9 +68,9 @@ class Server:
             self.process.wait()
         self.said.close()
 
-    def raw(self, method, path, body=None, headers=None):
+    def raw(self, method, path, body=None, headers=None, timeout=60):
         """(status, headers in lower case, body) of one request without the client."""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=60)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
         try:
             connection.request(method, path, body, headers or {})
             reply = connection.getresponse()

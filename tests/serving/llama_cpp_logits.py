@@ -88,7 +88,7 @@ def compare(program, packages, backend):
     names = list(spellings(source))
     token_of = {name: token for token, name in reversed(list(enumerate(names)))}
     ours = ours["choices"][0]["logprobs"]
-    worst, same, near, closest = 0.0, 0, 0, math.inf
+    worst, same, near = 0.0, 0, 0
     for i in range(1, TOKENS):
         row, top = logs[i - 1], ours["top_logprobs"][i]
         differences = [abs(ours["token_logprobs"][i] - row[tokens[i]])]
@@ -100,7 +100,6 @@ def compare(program, packages, backend):
         if apart <= 2 * tolerance:
             near += 1
             continue
-        closest = min(closest, apart)
         same += 1
         equal(max(top, key=top.get), names[best[1]], f"the likeliest token after {i}, {apart} before the next")
     print(f"{TOKENS - 1} places: largest difference of a log probability {worst:.2e}, tolerance {2 * tolerance:.2e} "

@@ -12,7 +12,6 @@ import asyncio
 import base64
 import contextlib
 import json
-import os
 import pathlib
 import shutil
 import struct
@@ -22,23 +21,12 @@ import tempfile
 import time
 import traceback
 
-from harness import CHECKS, Server, check, equal, error_of, holds, refused, report
+from harness import CHECKS, MODEL, Server, check, equal, error_of, holds, refused, report, train
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-WORKLOAD = """systole: 1
-name: tiny
-model: { family: gpt, layers: 1, width: 16, heads: 2, context: 512 }
-data:
-  train: { files: text.txt, document: line }
-  held_out: { fraction: 10% }
-  tokenizer: { kind: sentencepiece, vocabulary: 300 }
-  folder: data
-train: { batch: 1, steps: 2, optimizer: { kind: adamw, rate: 1e-3 }, precision: f32 }
-checkpoint: { every: 2, keep: 1 }
-"""
 TEMPLATE = "{% for m in messages %}{{ m['role'] + ': ' + m['content'] + '\\n' }}{% endfor %}{{ 'assistant:' }}"
-MODEL, TOKEN = "tiny-1", "a-token"
+TOKEN = "a-token"
 HI = [{"role": "user", "content": "Hi"}]
 
 
@@ -406,18 +394,12 @@ def vectors_need_a_pooling_that_was_said(s):
 
 # ---
 
-def train(program, folder):
+def prepare(program, folder):
     """The model, and what its servers need beside it."""
-    (folder / "text.txt").write_text("".join(
-        f"word {i * 7 % 50} of a list that goes on for a while, in its {i}th line\n" for i in range(300)), encoding="utf-8")
-    (folder / "job.yaml").write_text(WORKLOAD, encoding="utf-8")
+    train(program, folder, 512)
     (folder / "chat.jinja").write_text(TEMPLATE, encoding="utf-8")
     (folder / "tokens").write_text(TOKEN + "\n", encoding="utf-8")
     (folder / "tokens").chmod(0o600)
-    made = subprocess.run([program, "run", "job.yaml", "--backend", "reference"], cwd=folder, text=True, check=False,
-                          env={**os.environ, "NO_COLOR": "1", "HOME": str(folder)}, capture_output=True)
-    if made.returncode != 0:
-        raise RuntimeError(f"the model was not trained:\n{made.stdout}{made.stderr}")
 
 
 def start(program, folder, of, log="serve.out"):
@@ -430,7 +412,7 @@ def start(program, folder, of, log="serve.out"):
 def servers(program, folder, packages):
     sys.path.insert(0, str(packages))
     import openai  # of the folder that was installed a moment ago
-    train(program, folder)
+    prepare(program, folder)
 
     def serve(of):
         server = start(program, folder, of)

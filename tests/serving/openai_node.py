@@ -13,8 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-from harness import report
-from openai_client import MODEL, ROOT, TOKEN, start, train
+from harness import MODEL, report
+from openai_client import ROOT, TOKEN, prepare, start
 
 PINNED = ROOT / "tools/oracles/node"
 
@@ -48,7 +48,7 @@ def main():
         return report([], "OpenAINode", missing)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="systole-node-"))
     try:
-        train(program, folder)
+        prepare(program, folder)
         with start(program, folder, "open") as server:
             with start(program, folder, "small", "small.out") as small:
                 done = subprocess.run(["node", ROOT / "tests/serving/openai_node.mjs", packages, server.url, small.url, MODEL,

@@ -20,26 +20,14 @@ import random
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 
-from harness import Server
+from harness import MODEL, Server, train
 
-WORKLOAD = """systole: 1
-name: tiny
-model: { family: gpt, layers: 1, width: 16, heads: 2, context: 256 }
-data:
-  train: { files: text.txt, document: line }
-  held_out: { fraction: 10% }
-  tokenizer: { kind: sentencepiece, vocabulary: 300 }
-  folder: data
-train: { batch: 1, steps: 2, optimizer: { kind: adamw, rate: 1e-3 }, precision: f32 }
-checkpoint: { every: 2, keep: 1 }
-"""
-MODEL = "tiny-1"
+JSON = {"Content-Type": "application/json"}
 SLOTS, WAITING = 4, 12
 WARM_S, QUIET_S, ANSWER_S = 20, 60, 120
 GROWTH_BYTES, GROWTH_SHARE = 24 << 20, 0.10  # that resident memory may be above that after the warm-up
@@ -91,45 +79,40 @@ class Client:
 
     def open(self, path, body):
         connection = http.client.HTTPConnection(self.server.host, self.server.port, timeout=ANSWER_S)
-        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        connection.request("POST", path, body, JSON)
         return connection
 
     def ask(self, path, body, fits):
         """The outcome of a request that is answered as a whole; `fits` are the statuses that it may have."""
-        connection = self.open(path, body)
-        try:
-            reply = connection.getresponse()
-            text = reply.read()
-            if reply.status not in fits:
-                self.counts.fault(f"{path}: status {reply.status}: {text[:200]!r} to {body[:200]}")
-                return "lost"
-            json.loads(text)
-            return "answered" if reply.status == 200 else f"refused {reply.status}"
-        finally:
-            connection.close()
+        status, _, text = self.server.raw("POST", path, body, JSON, ANSWER_S)
+        if status not in fits:
+            self.counts.fault(f"{path}: status {status}: {text[:200]!r} to {body[:200]}")
+            return "lost"
+        json.loads(text)
+        return "answered" if status == 200 else f"refused {status}"
+
+    def outcome_of_stream(self, status, text):
+        if status == 429:
+            return "refused 429"
+        if status == 200 and text.endswith(b"data: [DONE]\n\n"):
+            return "answered"
+        self.counts.fault(f"a stream of status {status} ends with {text[-200:]!r}")
+        return "lost"
 
     def whole(self):
         return self.ask("/v1/completions", self.body(n=self.random.choice([1, 1, 1, 3])), (200, 429))
 
     def streamed(self):
-        connection = self.open("/v1/completions", self.body(stream=True))
-        try:
-            reply = connection.getresponse()
-            text = reply.read()
-            if reply.status == 429:
-                return "refused 429"
-            if reply.status != 200 or not text.endswith(b"data: [DONE]\n\n"):
-                self.counts.fault(f"a stream of status {reply.status} ends with {text[-200:]!r}")
-                return "lost"
-            return "answered"
-        finally:
-            connection.close()
+        status, _, text = self.server.raw("POST", "/v1/completions", self.body(stream=True), JSON, ANSWER_S)
+        return self.outcome_of_stream(status, text)
 
     def leaves(self):
         connection = self.open("/v1/completions", self.body(stream=True, max_tokens=200))
         try:
             if self.random.random() < 0.7:
                 reply = connection.getresponse()
+                if reply.status not in (200, 429):
+                    return self.outcome_of_stream(reply.status, reply.read())
                 if reply.status == 200:
                     reply.read(self.random.randint(1, 400))
             return "left"
@@ -140,17 +123,11 @@ class Client:
         connection = self.open("/v1/completions", self.body(stream=True, max_tokens=60, logprobs=5))
         try:
             reply = connection.getresponse()
-            if reply.status == 429:
-                return "refused 429"
             text = b""
             for _ in range(20):
                 text += reply.read(64)
                 time.sleep(0.05)
-            text += reply.read()
-            if reply.status != 200 or not text.endswith(b"data: [DONE]\n\n"):
-                self.counts.fault(f"a slow reader got {reply.status}, with the end {text[-200:]!r}")
-                return "lost"
-            return "answered"
+            return self.outcome_of_stream(reply.status, text + reply.read())
         finally:
             connection.close()
 
@@ -267,19 +244,19 @@ def main():
     seed = os.environ.get("SYSTOLE_TEST_SEED") or str(random.SystemRandom().randrange(1, 2**31))
     folder, counts = pathlib.Path(tempfile.mkdtemp(prefix="systole-soak-")), Counts()
     try:
-        (folder / "job.yaml").write_text(WORKLOAD, encoding="utf-8")
-        (folder / "text.txt").write_text("".join(
-            f"word {i * 7 % 50} of a list that goes on for a while, in its {i}th line\n" for i in range(300)), encoding="utf-8")
-        subprocess.run([options.program, "run", "job.yaml", "--backend", "reference"], cwd=folder, check=True,
-                       env={**os.environ, "HOME": str(folder)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        train(options.program, folder, 256)
         before, now, files, held, reloads = soak(options, folder, seed, counts)
         lines = check_log(folder, counts)
+        if lines < counts.total("answered"):
+            counts.fault(f"{lines} lines of the access log for {counts.total('answered')} answers")
         if now > before * (1 + GROWTH_SHARE) + GROWTH_BYTES:
             counts.fault(f"resident memory grew from {before >> 20} to {now >> 20} MiB")
         if held > files + 4:
             counts.fault(f"open files grew from {files} to {held}")
     finally:
-        if not options.keep:
+        if options.keep:
+            print(f"kept: {folder}")
+        else:
             shutil.rmtree(folder)
     for text in counts.wrong[:20]:
         print(f"soak: {text}", file=sys.stderr)
