@@ -8,12 +8,15 @@
 #include <new>
 
 #include "ground/base/late_library.h"
+#include "ground/base/letter_case.h"
 #include "ground/base/shown_text.h"
 #include "ground/net/socket.h"
 #include "ground/net/url.h"
 
 namespace systole {
 namespace {
+
+constexpr long kBulk = 256 << 10;  // bytes of a buffer; libcurl's own has 16 KiB
 
 // The libcurl functions in use.
 struct Curl {
@@ -76,6 +79,7 @@ struct Arriving {
   const HttpRequest& request;
   HttpReply reply;
   bool too_large = false;
+  int tries = 0;
 };
 
 // "Name: value" or the status line. A second status line starts the response anew (100 Continue).
@@ -109,6 +113,12 @@ std::size_t take_body(char* text, std::size_t size, std::size_t count, void* to)
   if (arriving.too_large) return 0;
   arriving.reply.body += piece;
   return piece.size();
+}
+
+// Before each try on a connection.
+int begin_try(void* to, char*, char*, int, int) {
+  Arriving& arriving = *static_cast<Arriving*>(to);
+  return ++arriving.tries > 1 && arriving.request.once ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 int look_up(void* to, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
@@ -158,7 +168,7 @@ struct HttpClient::State {
     set_pem(trust.key, CURLOPT_SSLKEY_BLOB, CURLOPT_SSLKEY);
     set(CURLOPT_SSL_VERIFYPEER, trust.checks_certificate ? 1L : 0L);
     set(CURLOPT_SSL_VERIFYHOST, trust.checks_certificate ? 2L : 0L);
-    if (is_loopback(host)) {
+    if (is_loopback(host) || host.starts_with("169.254.")) {  // this machine, and its cloud's metadata server
       set(CURLOPT_PROXY, "");
     } else if (!trust.proxy.empty()) {
       set(CURLOPT_PROXY, trust.proxy.c_str());
@@ -170,9 +180,14 @@ struct HttpClient::State {
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));  // ending a stream ends its connection
     set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
-    if (!request.body.empty()) {
-      set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
-      set(CURLOPT_POSTFIELDS, request.body.data());
+    if (request.method == "HEAD") set(CURLOPT_NOBODY, 1L);  // else a body of its Content-Length is waited for
+    if (const std::string_view body = request.body.empty() ? request.borrowed_body : request.body; !body.empty()) {
+      set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+      set(CURLOPT_POSTFIELDS, body.data());
+    }
+    if (request.bulk) {
+      set(CURLOPT_BUFFERSIZE, kBulk);
+      set(CURLOPT_UPLOAD_BUFFERSIZE, kBulk);
     }
     set(CURLOPT_HTTPHEADER, headers);
     set(CURLOPT_CONNECTTIMEOUT_MS, milliseconds(request.connect_timeout));
@@ -186,6 +201,8 @@ struct HttpClient::State {
     set(CURLOPT_HEADERDATA, &arriving);
     set(CURLOPT_WRITEFUNCTION, &take_body);
     set(CURLOPT_WRITEDATA, &arriving);
+    set(CURLOPT_PREREQFUNCTION, &begin_try);
+    set(CURLOPT_PREREQDATA, &arriving);
     set(CURLOPT_NOPROGRESS, request.cancelled ? 0L : 1L);
     set(CURLOPT_XFERINFOFUNCTION, &look_up);
     set(CURLOPT_XFERINFODATA, &arriving);
@@ -206,6 +223,8 @@ struct HttpClient::State {
     const UrlParts parts(request.url);
     const std::string host = parts.host + parts.port;
     const std::string why = said[0] != 0 ? std::string(said) : std::string(curl.reason(code));
+    if (arriving.tries > 1 && request.once)
+      return error(ErrorKind::io, "no answer from {}: the connection ended before one", host);
     if (arriving.too_large)
       return error(ErrorKind::does_not_fit, "{} answers with more than {}", host, to_string(request.most));
     if (is_certificate(code))
@@ -235,6 +254,11 @@ Result<HttpReply> HttpClient::send(const HttpRequest& request) {
   Lines headers(curl), connect_to(curl);
   for (const auto& [name, value] : request.headers) headers.add(name + ": " + value);
   headers.add("Expect:");  // sends the body at once
+  const bool has_body = !request.body.empty() || !request.borrowed_body.empty();
+  const bool has_length = std::any_of(request.headers.begin(), request.headers.end(),
+                                      [](const auto& header) { return lower_case(header.first) == "content-length"; });
+  if (!has_body && !has_length && (request.method == "POST" || request.method == "PUT"))
+    headers.add("Content-Length: 0");
   Arriving arriving{request, {}};
   state_->set_trust(UrlParts(request.url).bare_host());
   state_->set_request(request, headers.get(), arriving);

@@ -33,7 +33,10 @@ struct HttpRequest {
   std::string method = "GET", url;
   HttpHeaders headers = {};
   std::string body = {};
-  Seconds timeout{30.0};  // for the whole request; 0: none, for streams
+  std::string_view borrowed_body = {};  // instead of `body`, if that is empty: not copied
+  bool bulk = false;                    // large buffers, for bodies of many MiB
+  bool once = false;                    // not sent again unseen if a connection that was kept open is lost
+  Seconds timeout{30.0};                // for the whole request; 0: none, for streams
   Seconds connect_timeout{5.0};
   Seconds idle{0.0};                    // gives up after this time without a byte; 0: never
   Bytes most{std::int64_t{256} << 20};  // limit of the body, if there is no `take`

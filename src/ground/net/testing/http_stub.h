@@ -37,6 +37,18 @@ class StubAnswer {
     for (const auto& [name, value] : headers) text += fmt::format("{}: {}\r\n", name, value);
     goes_on = put(text + "\r\n" + body);
   }
+  // Of HEAD: the size of a body that is not sent.
+  void bodiless(int status, std::size_t size, const HttpHeaders& headers) {
+    std::string text = fmt::format("HTTP/1.1 {} x\r\nContent-Length: {}\r\n", status, size);
+    for (const auto& [name, value] : headers) text += fmt::format("{}: {}\r\n", name, value);
+    goes_on = put(text + "\r\n");
+  }
+  // The head of a whole answer and the first `bytes` of its body; then the connection is cut.
+  void cut(int status, const std::string& body, const HttpHeaders& headers, std::size_t bytes) {
+    std::string text = fmt::format("HTTP/1.1 {} x\r\nContent-Length: {}\r\n", status, body.size());
+    for (const auto& [name, value] : headers) text += fmt::format("{}: {}\r\n", name, value);
+    put(text + "\r\n" + body.substr(0, bytes));
+  }
   // A chunked answer. Without `end` the connection is cut.
   void begin() { put("HTTP/1.1 200 x\r\nTransfer-Encoding: chunked\r\n\r\n"); }
   bool piece(const std::string& text) { return put(fmt::format("{:x}\r\n{}\r\n", text.size(), text)); }
