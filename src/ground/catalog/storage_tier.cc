@@ -21,7 +21,9 @@ constexpr std::string_view kOptional[] = {"tier",
                                           "limits",
                                           "access",
                                           "confidence",
-                                          "note"};
+                                          "note",
+                                          "usd_per_1000_writes",
+                                          "usd_per_1000_reads"};
 
 std::optional<Bytes> gib(std::optional<double> count) {
   if (!count) return std::nullopt;
@@ -48,6 +50,8 @@ StorageTier read_storage_tier(TableRow& row) {
   tier.read_per_tib = mib_rate(row.number("read_mibps_per_tib"));
   tier.write_per_tib = mib_rate(row.number("write_mibps_per_tib"));
   if (const std::optional<double> price = row.number("usd_per_gib_month")) tier.price = DollarsPerGibMonth(*price);
+  if (const std::optional<double> price = row.number("usd_per_1000_writes")) tier.thousand_writes = Dollars(*price);
+  if (const std::optional<double> price = row.number("usd_per_1000_reads")) tier.thousand_reads = Dollars(*price);
   tier.region = row.string("region");
   tier.step = row.string("step_gib");
   tier.read = row.string("read");

@@ -13,8 +13,9 @@ struct StorageTier {
   std::string storage, tier, interface, scope;  // "Filestore", "Basic SSD", "NFSv3", "zone"
   std::optional<Bytes> least, most;             // per instance
   std::optional<BytesPerSecond> read_per_tib, write_per_tib;
-  std::optional<DollarsPerGibMonth> price;  // none: unknown, not 0
-  std::string region;                       // region of the price
+  std::optional<DollarsPerGibMonth> price;                 // none: unknown, not 0
+  std::optional<Dollars> thousand_writes, thousand_reads;  // of requests: puts and lists; gets. None: unknown, not 0
+  std::string region;                                      // region of the prices
   // In the vendor's words: limits that are not a single number.
   std::string step, read, write, read_iops, write_iops, clients, other_price, limits, access;
   Dated dated;

@@ -157,6 +157,15 @@ TEST(CatalogTables, fabrics_and_storage) {
       EXPECT_EQ(tier.least, Bytes(std::int64_t{1} << 40));
     }
   EXPECT_TRUE(filestore);
+  int with_requests = 0;
+  for (const StorageTier& tier : *builtin().storage()) {
+    EXPECT_EQ(tier.thousand_writes.has_value(), tier.thousand_reads.has_value()) << tier.tier;
+    if (!tier.thousand_writes) continue;
+    ++with_requests;
+    EXPECT_EQ(*tier.thousand_writes, Dollars(0.005)) << tier.region;
+    EXPECT_EQ(*tier.thousand_reads, Dollars(0.0004)) << tier.region;
+  }
+  EXPECT_EQ(with_requests, 4) << "of Standard regional alone; the others are unknown";
 }
 
 TEST(CatalogTables, the_users_rows_lie_over_the_built_in_ones) {

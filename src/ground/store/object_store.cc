@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ground/store/cloud_stores.h"
 #include "ground/store/store.h"
 
 namespace systole {
@@ -23,18 +24,23 @@ namespace {
 struct Scheme {
   std::string_view name;
   std::string_view form;  // as a user writes it; empty: its stores end with the process
-  Result<std::unique_ptr<ObjectStore>> (*open)(const std::string& path);
+  Result<std::unique_ptr<ObjectStore>> (*open)(const std::string& path, const StoreAccess& access);
+  Status (*check)(const std::string& path) = nullptr;  // the text after the scheme, when it is read
 };
 
-Result<std::unique_ptr<ObjectStore>> open_files(const std::string& path) {
+Result<std::unique_ptr<ObjectStore>> open_files(const std::string& path, const StoreAccess&) {
   return objects_in(TRY(open_posix_store(path)));
 }
 
-Result<std::unique_ptr<ObjectStore>> open_memory(const std::string&) { return make_memory_objects(); }
+Result<std::unique_ptr<ObjectStore>> open_memory(const std::string&, const StoreAccess&) {
+  return make_memory_objects();
+}
 
 constexpr Scheme kSchemes[] = {
     {StoreUri::kFile, "a folder of this machine, as /path or file:///path", open_files},
     {StoreUri::kMemory, "", open_memory},
+    {"gs", "a bucket of Cloud Storage, as gs://BUCKET/FOLDER", open_gcs, check_gcs_place},
+    {"s3", "a bucket of S3, as s3://BUCKET/FOLDER", open_s3, check_s3_place},
 };
 
 const Scheme* find_scheme(std::string_view name) {
@@ -65,15 +71,20 @@ Result<StoreUri> read_store_uri(std::string_view text) {
   if (scheme.empty() && !text.starts_with("file:/")) return StoreUri::local(std::string(text));
   if (scheme.empty() || (scheme == StoreUri::kFile && !text.starts_with("file:///")))
     return error(ErrorKind::invalid, "'{}' names no folder of this machine", text).hinted("file:///path has three '/'");
-  if (find_scheme(scheme) == nullptr)
+  const Scheme* found = find_scheme(scheme);
+  if (found == nullptr)
     return error(ErrorKind::unsupported, "there is no store for {}://", scheme).hinted(store_forms());
-  return StoreUri{std::string(scheme), std::string(text.substr(scheme.size() + 3))};
+  StoreUri uri{std::string(scheme), std::string(text.substr(scheme.size() + 3))};
+  if (found->check != nullptr) TRY(found->check(uri.path));
+  return uri;
 }
 
-Result<std::unique_ptr<ObjectStore>> open_store(const StoreUri& uri) {
+Result<std::unique_ptr<ObjectStore>> open_store(const StoreUri& uri) { return open_store(uri, StoreAccess{}); }
+
+Result<std::unique_ptr<ObjectStore>> open_store(const StoreUri& uri, const StoreAccess& access) {
   const Scheme* scheme = find_scheme(uri.scheme);
   CHECK(scheme != nullptr, "a store of the unknown scheme {}", uri.scheme);
-  return scheme->open(uri.path);
+  return scheme->open(uri.path, access);
 }
 
 }  // namespace systole

@@ -25,18 +25,21 @@
 //   call            posix                            gs (JSON API)                      s3
 //   size            stat                             objects.get, fields=size           HeadObject
 //   get             pread                            objects.get alt=media, Range       GetObject, Range
-//   get_whole       read; generation: hash of bytes  objects.get alt=media; the         GetObject; ETag
-//                                                    header x-goog-generation
-//   put             temporary file, fsync, rename    objects.insert uploadType=media    PutObject
+//   get_whole       read; generation: hash of bytes  objects.get, then alt=media of     GetObject; ETag
+//                                                    that generation
+//   put             temporary file, fsync, rename    objects.insert uploadType=         PutObject
+//                                                    multipart, crc32c
 //     absent        … link(2)                        ifGenerationMatch=0                If-None-Match: *
 //     is(g)         … lock, compare hashes, rename   ifGenerationMatch=g                If-Match: etag
-//   start_upload    temporary file                   resumable session, begun when      CreateMultipartUpload, begun
-//                                                    a buffer of 8 MiB is full          when a part of 8 MiB is full
+//   start_upload    temporary file                   resumable session of a temporary   CreateMultipartUpload, begun
+//                                                    object, begun when a buffer of     when a part of 8 MiB is full
+//                                                    8 MiB is full
 //   append          write                            PUT with Content-Range             UploadPart
-//   complete        fsync, rename or link            the last PUT; the condition is     CompleteMultipartUpload, with
-//                                                    the session's, so one that is      If-None-Match or If-Match
-//                                                    named late: objects.rewrite
-//   complete_as     rename or link to that name      objects.rewrite, objects.delete    CopyObject, DeleteObject
+//   complete        fsync, rename or link            the last PUT; objects.rewrite      CompleteMultipartUpload, with
+//                                                    with the condition, objects.delete If-None-Match or If-Match
+//                                                    (up to 8 MiB: as put)
+//   complete_as     rename or link to that name      the same                           the same; from another first
+//                                                                                       path UploadPartCopy, DeleteObject
 //   abort           unlink                           DELETE of the session              AbortMultipartUpload
 //   list            readdir, stat                    objects.list prefix, delimiter,    ListObjectsV2, by pages
 //                                                    by pages

@@ -13,6 +13,8 @@
 #include "ground/base/testing/files.h"
 #include "ground/store/store.h"
 #include "ground/store/testing/faulty_objects.h"
+#include "ground/store/testing/gcs_twin.h"
+#include "ground/store/testing/s3_twin.h"
 
 namespace systole {
 namespace {
@@ -37,6 +39,7 @@ std::unique_ptr<ObjectStore> open_local(const std::string& folder) {
 struct Made {
   std::unique_ptr<Store> files;
   std::unique_ptr<ObjectStore> under, store;
+  std::shared_ptr<void> server = nullptr;  // of a cloud
 };
 
 struct Kind {
@@ -71,6 +74,17 @@ Made faulty_cloud(const std::string&) {
   return made;
 }
 
+Made on_gcs(const std::string&) {
+  const auto twin = std::make_shared<GcsTwin>();
+  twin->page_size(2);
+  return {nullptr, nullptr, open_store({"gs", "bucket/some/folder"}, twin->access()).value(), twin};
+}
+
+Made on_s3(const std::string&) {
+  const auto twin = std::make_shared<S3Twin>();
+  return {nullptr, nullptr, open_store({"s3", "twin/some/folder"}, twin->access()).value(), twin};
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Kinds, AnyObjectStore,
     testing::Values(Kind{"posix",
@@ -81,7 +95,8 @@ INSTANTIATE_TEST_SUITE_P(
                          [](const std::string&) {
                            return Made{nullptr, nullptr, open_store(read_store_uri("memory:").value()).value()};
                          }},
-                    Kind{"faulty_disk", on_faulty_disk}, Kind{"faulty_cloud", faulty_cloud}),
+                    Kind{"faulty_disk", on_faulty_disk}, Kind{"faulty_cloud", faulty_cloud}, Kind{"gcs", on_gcs},
+                    Kind{"s3", on_s3}),
     [](const auto& kind) { return kind.param.name; });
 
 TEST_P(AnyObjectStore, puts_gets_and_replaces) {
@@ -303,6 +318,7 @@ TEST(OpenStore, says_what_it_opens) {
   ASSERT_FALSE(other.ok());
   EXPECT_EQ(other.error().kind, ErrorKind::unsupported);
   EXPECT_NE(other.error().message.find("ftp://"), std::string::npos);
+  EXPECT_NE(other.error().hint.find("gs://BUCKET"), std::string::npos) << other.error().hint;
   EXPECT_NE(other.error().hint.find("file:///path"), std::string::npos) << other.error().hint;
   EXPECT_EQ(other.error().hint.find("memory"), std::string::npos) << "it does not last";
 }

@@ -16,6 +16,7 @@
 #include "ground/base/os_error.h"
 #include "ground/store/path.h"
 #include "ground/store/private_store.h"
+#include "ground/store/readable.h"
 
 namespace systole {
 namespace {
@@ -71,7 +72,36 @@ class PosixFile : public WritableFile {
   std::string path_;
 };
 
-class PosixStore : public Store {
+// Fills `into` from `offset` of an open file, whose name `path` is in messages.
+Status read_at(int fd, std::int64_t offset, std::span<std::byte> into, const std::string& path) {
+  while (!into.empty()) {
+    const ssize_t got = uninterrupted([&] { return ::pread(fd, into.data(), into.size(), offset); });
+    if (got < 0) return os_read_error(errno, "read", path);
+    if (got == 0) {
+      return error(ErrorKind::corrupt, "'{}' ends at byte {}, {} bytes too early", path, offset, into.size())
+          .hinted("the file is truncated: restore it or make it again");
+    }
+    offset += got;
+    into = into.subspan(static_cast<std::size_t>(got));
+  }
+  return Done{};
+}
+
+class OpenFile : public ReadableFile {
+ public:
+  OpenFile(Fd fd, std::string path, Bytes size) : fd_(std::move(fd)), path_(std::move(path)), size_(size) {}
+  Bytes size() const override { return size_; }
+  Status read(std::int64_t offset, std::span<std::byte> into) const override {
+    return read_at(fd_.get(), offset, into, path_);
+  }
+
+ private:
+  Fd fd_;
+  std::string path_;
+  Bytes size_;
+};
+
+class PosixStore : public Store, public OpensFiles {
  public:
   PosixStore(Fd root, std::string name, mode_t mode) : root_(std::move(root)), name_(std::move(name)), mode_(mode) {}
 
@@ -84,17 +114,14 @@ class PosixStore : public Store {
     TRY(check_file_path(path));
     CHECK(offset >= 0, "read of '{}' at {}", path, offset);
     const Fd fd = TRY(open(path, O_RDONLY, "read"));
-    while (!into.empty()) {
-      const ssize_t got = uninterrupted([&] { return ::pread(fd.get(), into.data(), into.size(), offset); });
-      if (got < 0) return os_read_error(errno, "read", full(path));
-      if (got == 0) {
-        return error(ErrorKind::corrupt, "'{}' ends at byte {}, {} bytes too early", full(path), offset, into.size())
-            .hinted("the file is truncated: restore it or make it again");
-      }
-      offset += got;
-      into = into.subspan(static_cast<std::size_t>(got));
-    }
-    return Done{};
+    return read_at(fd.get(), offset, into, full(path));
+  }
+
+  Result<std::unique_ptr<ReadableFile>> open_to_read(std::string_view path) override {
+    TRY(check_file_path(path));
+    const Bytes bytes = TRY(size(path));
+    return std::unique_ptr<ReadableFile>(
+        std::make_unique<OpenFile>(TRY(open(path, O_RDONLY, "read")), full(path), bytes));
   }
 
   Result<Bytes> size(std::string_view path) override {

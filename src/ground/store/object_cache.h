@@ -1,0 +1,83 @@
+#pragma once
+// Objects of buckets as files of this machine, shared between processes: a folder with a limit on its bytes. Unlike
+// ContentCache, whose values are made again from their keys, it holds files too large for memory, goes on with a fetch
+// that was broken off, and evicts nothing that a living process reads.
+//
+//   HASH.bytes      an object's bytes, under the XXH3-128 of them: the same bytes of two buckets are kept once
+//   KEY.from        for one version of one object: that hash and its size. It stays when the bytes are evicted, so that
+//                   a dataset's key is known without fetching them again
+//   KEY.part        bytes as they come, locked by who fetches; a later fetch of the version goes on with them
+//   PID-….hold      the keys that a process uses, locked as long as it lives
+//   lock            held for the moments in which names appear, or are evicted
+//
+// Killed at any point, a process leaves a part that is gone on with and a hold that no longer counts. The bytes are
+// compared with the checksum that their store states before they have a name.
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "ground/base/fd.h"
+#include "ground/store/lock.h"
+#include "ground/store/object_facts.h"
+
+namespace systole {
+
+// One version of an object.
+struct PinnedObject {
+  ObjectStore* store = nullptr;  // borrowed
+  std::string path, shown;       // in the store; "gs://bucket/a"
+  ObjectFacts facts;
+  std::string key() const;
+};
+
+class ObjectCache {
+ public:
+  // Makes the folder. `limit`: of all bytes in it; none: what its disk has. Errors: io.
+  static Result<std::unique_ptr<ObjectCache>> open(std::string folder, std::optional<Bytes> limit);
+
+  ~ObjectCache();
+
+  // Of the bytes, if this version was here once.
+  std::optional<Hash128> known_hash(const PinnedObject& object) const;
+
+  // Fetches those that are not here, and keeps all until this object is destroyed. `progress`: with the bytes fetched;
+  // called by several threads. Errors: does_not_fit, with the limit; no_space; io; corrupt; busy, an object was
+  // replaced after it was pinned.
+  Status bring(std::span<const PinnedObject> objects, int jobs, const std::function<void(Bytes)>& progress = {});
+  // REQUIRES: it was brought.
+  Result<std::string> file_of(const PinnedObject& object) const;
+
+ private:
+  struct Known {
+    Hash128 hash;
+    Bytes size{};
+  };
+  struct Evictable;
+  struct Content;
+  ObjectCache(std::string folder, std::optional<Bytes> limit) : folder_(std::move(folder)), limit_(limit) {}
+  std::string at(std::string_view name) const { return fmt::format("{}/{}", folder_, name); }
+  std::string bytes_of(const Known& known) const { return at(to_hex(known.hash) + ".bytes"); }
+  std::optional<Known> known(const std::string& key) const;
+  bool has(const std::string& key) const;
+  Result<std::unique_ptr<FileLock>> lock() const;
+  Status hold(std::span<const PinnedObject> objects);
+  Result<Content> content() const;
+  Status make_room() const;
+  Status fetch(const PinnedObject& object, const std::function<void(Bytes)>& arrived) const;
+  Status fill(const PinnedObject& object, const Fd& part, ByteSums& sums,
+              const std::function<void(Bytes)>& arrived) const;
+  Status name(const PinnedObject& object, const ByteSums& sums) const;
+
+  const std::string folder_;
+  const std::optional<Bytes> limit_;
+  mutable std::mutex naming_;  // before the lock, which waits for other threads as for other processes
+  Fd hold_;
+  std::string hold_name_;
+  std::map<std::string, Bytes> held_;  // by key
+};
+
+}  // namespace systole

@@ -1,0 +1,157 @@
+// The cache of objects: fetched once, shared, evicted by age, never what is held; and after a kill.
+
+#include "ground/store/object_cache.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "ground/base/testing/files.h"
+#include "ground/store/testing/gcs_twin.h"
+
+namespace systole {
+namespace {
+
+class ObjectCacheTest : public testing::Test {
+ protected:
+  PinnedObject object(const std::string& name, const std::string& bytes) {
+    twin_.store("d/" + name, bytes);
+    return pinned(name);
+  }
+  PinnedObject pinned(const std::string& name) {
+    return {store_.get(), name, "gs://bucket/d/" + name, describe_object(*store_, name).value()};
+  }
+  std::unique_ptr<ObjectCache> cache(std::optional<Bytes> limit = {}) const {
+    return ObjectCache::open(folder_.path() + "/cache", limit).value();
+  }
+  static Status bring(ObjectCache& cache, const PinnedObject& object) { return cache.bring(std::span(&object, 1), 2); }
+  std::int64_t files(const std::string& ending) const {
+    std::int64_t count = 0;
+    for (const auto& file : std::filesystem::directory_iterator(folder_.path() + "/cache"))
+      count += file.path().string().ends_with(ending) ? 1 : 0;
+    return count;
+  }
+  // A process that brings the object into a cache of 1,000 bytes or into one without a limit, with connections of its
+  // own, and is killed when it has it.
+  pid_t process_that_brings(PinnedObject object, std::optional<Bytes> limit) const {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    const auto own = open_store({"gs", "bucket/d"}, twin_.access()).value();
+    object.store = own.get();
+    const auto mine = cache(limit);
+    (void)mine->bring(std::span(&object, 1), 1);
+    ::raise(SIGKILL);
+    return child;
+  }
+
+  GcsTwin twin_;
+  TemporaryFolder folder_;
+  std::unique_ptr<ObjectStore> store_ = open_store({"gs", "bucket/d"}, twin_.access()).value();
+};
+
+TEST_F(ObjectCacheTest, bytes_are_fetched_once_and_kept_once) {
+  const PinnedObject a = object("a", "same bytes"), b = object("b", "same bytes"), c = object("c", "");
+  const auto first = cache();
+  EXPECT_FALSE(first->known_hash(a).has_value());
+  const std::vector<PinnedObject> all{a, b, c, a};
+  ASSERT_TRUE(first->bring(all, 2).ok());
+  EXPECT_EQ(text_of(first->file_of(a).value()), "same bytes");
+  EXPECT_EQ(first->file_of(a).value(), first->file_of(b).value());
+  EXPECT_EQ(files(".bytes"), 2);
+  const std::int64_t asked = twin_.count();
+  const auto second = cache();
+  ASSERT_TRUE(second->bring(all, 2).ok());
+  EXPECT_EQ(twin_.count(), asked) << "it is there";
+  EXPECT_EQ(second->known_hash(b), hash128("same bytes"));
+}
+
+TEST_F(ObjectCacheTest, the_oldest_goes_and_nothing_that_is_held) {
+  const PinnedObject a = object("a", std::string(400, 'a')), b = object("b", std::string(400, 'b')),
+                     c = object("c", std::string(400, 'c'));
+  ASSERT_TRUE(bring(*cache(Bytes(1000)), a).ok());
+  ASSERT_TRUE(bring(*cache(Bytes(1000)), b).ok());
+  ASSERT_TRUE(bring(*cache(Bytes(1000)), a).ok());  // now b is the oldest
+  auto holder = cache(Bytes(1000));
+  ASSERT_TRUE(bring(*holder, c).ok());
+  EXPECT_EQ(files(".bytes"), 2);
+  EXPECT_FALSE(std::filesystem::exists(holder->file_of(b).value()));
+  EXPECT_EQ(holder->known_hash(b), hash128(std::string(400, 'b'))) << "its hash is known without its bytes";
+
+  auto other = cache(Bytes(1000));
+  const std::vector<PinnedObject> both{a, b};
+  const Status refused = other->bring(both, 2);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::does_not_fit);
+  EXPECT_NE(refused.error().hint.find("data.cache.limit"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(holder->file_of(c).value()));
+  holder.reset();
+  other = cache(Bytes(1000));
+  EXPECT_TRUE(other->bring(both, 2).ok());
+}
+
+TEST_F(ObjectCacheTest, a_killed_process_holds_nothing_and_its_part_goes_on) {
+  const std::string big(std::size_t{20} << 20, 'x');
+  const PinnedObject a = object("a", std::string(400, 'a')), b = object("b", std::string(700, 'b'));
+  int status = 0;
+  const pid_t first = process_that_brings(a, Bytes(1000));
+  ASSERT_EQ(::waitpid(first, &status, 0), first);
+  EXPECT_EQ(files(".hold"), 1);
+  EXPECT_EQ(files(".bytes"), 1);
+  EXPECT_TRUE(bring(*cache(Bytes(1000)), b).ok()) << "its hold no longer counts";
+  EXPECT_EQ(files(".bytes"), 1);
+
+  const PinnedObject c = object("big", big);
+  const std::int64_t before = twin_.count();
+  std::int64_t arrived = 0;
+  twin_.inject({GcsFault::Kind::stalled, before + 75, true});
+  const pid_t child = process_that_brings(c, {});
+  for (int i = 0; i < 6000 && twin_.count() < before + 75; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  twin_.clear_faults();
+  EXPECT_EQ(files(".part"), 1);
+  const std::int64_t again = twin_.count();
+  const auto now = cache();
+  ASSERT_TRUE(now->bring(std::span(&c, 1), 1, [&](Bytes more) { arrived += more.count(); }).ok());
+  EXPECT_EQ(arrived, c.facts.size.count());
+  EXPECT_LT(twin_.count() - again, 30) << "the rest of it alone is read";
+  EXPECT_TRUE(text_of(now->file_of(c).value()) == big);
+  EXPECT_EQ(files(".part"), 0);
+}
+
+TEST_F(ObjectCacheTest, processes_that_want_the_same_fetch_it_once) {
+  const PinnedObject a = object("a", std::string(3000, 'a'));
+  const std::int64_t before = twin_.count();
+  twin_.inject({GcsFault::Kind::delayed, before + 1, true});
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const auto mine = cache();
+      EXPECT_TRUE(bring(*mine, a).ok());
+      EXPECT_EQ(text_of(mine->file_of(a).value()), std::string(3000, 'a'));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(twin_.count(), before + 1);
+}
+
+TEST_F(ObjectCacheTest, a_version_that_is_gone_or_damaged_has_no_name) {
+  const PinnedObject a = object("a", "first");
+  twin_.store("d/a", "later");
+  EXPECT_EQ(bring(*cache(), a).error().kind, ErrorKind::busy);
+  const PinnedObject later = pinned("a");
+  twin_.inject({GcsFault::Kind::flipped, twin_.count() + 1, true});
+  EXPECT_EQ(bring(*cache(), later).error().kind, ErrorKind::corrupt);
+  EXPECT_EQ(files(".bytes"), 0);
+  twin_.clear_faults();
+  const auto good = cache();
+  ASSERT_TRUE(bring(*good, later).ok());
+  EXPECT_EQ(text_of(good->file_of(later).value()), "later");
+}
+
+}  // namespace
+}  // namespace systole

@@ -1,0 +1,178 @@
+// Transfers between a folder and the twins of Cloud Storage and S3: to the same bytes, also after a break, against a
+// network that lies, and of objects that change.
+
+#include "ground/store/transfer.h"
+
+#include <gtest/gtest.h>
+
+#include "ground/base/testing/files.h"
+#include "ground/store/testing/gcs_twin.h"
+#include "ground/store/testing/s3_twin.h"
+
+namespace systole {
+namespace {
+
+Place folder_at(const std::string& path) {
+  std::filesystem::create_directories(path);
+  return {objects_in(open_posix_store(path).value()), path, "file", path, open_posix_store(path).value()};
+}
+
+std::string noise(std::size_t size) {
+  std::string bytes(size, '\0');
+  std::uint64_t state = 88172645463325252ULL;
+  for (char& c : bytes) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    c = static_cast<char>(state);
+  }
+  return bytes;
+}
+
+class TransferTest : public testing::Test {
+ protected:
+  Place bucket(const std::string& prefix, bool tries_once = false) {
+    const std::string place = "bucket/" + prefix;
+    return {open_store({"gs", place}, gcs_.access({}, tries_once)).value(), "gs://" + place, "gs"};
+  }
+  Place s3(const std::string& prefix) { return {s3_.open(prefix), "s3://twin/" + prefix, "s3"}; }
+  std::string at(const std::string& name) const { return folder_.path() + "/" + name; }
+
+  static std::vector<TransferItem> all_of(const Place& from) {
+    std::vector<TransferItem> items;
+    for (const ObjectEntry& object : from.objects->list("").value().objects)
+      items.push_back({&from, object.path, object.path, object.size});
+    return items;
+  }
+  static Result<Transferred> send(const Place& from, const Place& to, TransferOptions options = {}) {
+    options.from = from.shown;
+    const TransferPlan plan = TRY(plan_transfer(all_of(from), to, options));
+    return transfer(plan, to, options);
+  }
+
+  GcsTwin gcs_;
+  S3Twin s3_;
+  TemporaryFolder folder_;
+};
+
+TEST_F(TransferTest, a_folder_goes_round_and_is_the_same) {
+  Place home = folder_at(at("home"));
+  const std::map<std::string, std::string> files = {{"a.txt", "alpha"}, {"deep/b", noise(40)}, {"empty", ""}};
+  for (const auto& [name, bytes] : files) ASSERT_TRUE(home.objects->put(name, bytes).ok());
+  Place in_gcs = bucket("x"), in_s3 = s3("y"), back = folder_at(at("back"));
+  EXPECT_EQ(send(home, in_gcs)->sent, 3);
+  EXPECT_EQ(send(in_gcs, in_s3)->sent, 3);
+  const Transferred staged = send(in_s3, back, {.manifest = true}).value();
+  EXPECT_EQ(staged.sent, 3);
+  EXPECT_EQ(staged.bytes, Bytes(45));
+  EXPECT_TRUE(staged.unchecked.empty());
+  for (const auto& [name, bytes] : files) EXPECT_EQ(text_of(at("back/" + name)), bytes) << name;
+
+  // What is there is not sent again; what has another content of the same size is.
+  EXPECT_EQ(send(in_s3, back, {.manifest = true})->sent, 0);
+  ASSERT_TRUE(home.objects->put("a.txt", "omega").ok());
+  EXPECT_EQ(send(home, in_gcs)->sent, 1);
+  EXPECT_EQ(gcs_.objects().at("x/a.txt"), "omega");
+
+  const FolderManifest manifest = read_manifest(back).value();
+  ASSERT_EQ(manifest.rows.size(), 3U);
+  EXPECT_EQ(manifest.rows[0].name, "a.txt");
+  EXPECT_TRUE(manifest.rows[0].checked);
+  EXPECT_TRUE(verify_folder(back, manifest)->damaged.empty());
+  ASSERT_TRUE(back.objects->put("deep/b", noise(40).replace(7, 1, "x")).ok());
+  ASSERT_TRUE(back.objects->remove("empty").ok());
+  const VerifiedFolder damaged = verify_folder(back, manifest).value();
+  ASSERT_EQ(damaged.damaged.size(), 2U);
+  EXPECT_NE(damaged.damaged[0].message.find("deep/b"), std::string::npos) << damaged.damaged[0].message;
+}
+
+TEST_F(TransferTest, what_broke_off_goes_on_where_it_ended) {
+  const std::string big = noise(std::size_t{20} << 20);
+  gcs_.store("x/big", big);
+  Place to = folder_at(at("to"));
+  const Place dying = bucket("x", true);
+  const std::int64_t before = gcs_.count();
+  gcs_.inject({GcsFault::Kind::refused, before + 75, true});  // the first piece is 64 requests
+  EXPECT_FALSE(send(dying, to, {.manifest = true}).ok());
+  EXPECT_TRUE(to.objects->list("")->objects.empty()) << "nothing is seen before it is whole";
+  EXPECT_EQ(read_manifest(to).error().kind, ErrorKind::not_found);
+  gcs_.clear_faults();
+  const std::int64_t again = gcs_.count();
+  EXPECT_EQ(send(bucket("x"), to, {.manifest = true})->sent, 1);
+  EXPECT_LT(gcs_.count() - again, 30) << "the rest of it alone is read";
+  EXPECT_TRUE(text_of(at("to/big")) == big);
+  EXPECT_EQ(read_manifest(to)->rows.size(), 1U);
+  for (const auto& file : std::filesystem::directory_iterator(at("to")))
+    EXPECT_EQ(file.path().string().find(".part"), std::string::npos) << file.path();
+}
+
+TEST_F(TransferTest, an_object_that_changes_is_of_one_version) {
+  const std::string old_bytes(std::size_t{600} << 10, 'o'), new_bytes(std::size_t{600} << 10, 'n');
+  gcs_.store("x/a", old_bytes);
+  Place to = folder_at(at("to"));
+  // A list, the object's facts, then its ranges.
+  gcs_.before(gcs_.count() + 4, [&] { gcs_.store("x/a", new_bytes); });
+  EXPECT_EQ(send(bucket("x"), to)->sent, 1);
+  EXPECT_TRUE(text_of(at("to/a")) == new_bytes);
+}
+
+TEST_F(TransferTest, a_network_that_lies_is_not_believed) {
+  const std::string bytes = noise(5000);
+  gcs_.store("x/a", bytes);
+  Place to = folder_at(at("to"));
+  const std::int64_t n = gcs_.count();
+  gcs_.inject({GcsFault::Kind::flipped, n + 3});
+  gcs_.inject({GcsFault::Kind::truncated, n + 5});
+  EXPECT_EQ(send(bucket("x"), to)->sent, 1);
+  EXPECT_TRUE(text_of(at("to/a")) == bytes);
+
+  gcs_.store("x/b", bytes);
+  for (std::int64_t i = gcs_.count() + 4; i < gcs_.count() + 20; i += 2) gcs_.inject({GcsFault::Kind::flipped, i});
+  const Result<Transferred> lied = send(bucket("x"), to);
+  ASSERT_FALSE(lied.ok());
+  EXPECT_EQ(lied.error().kind, ErrorKind::corrupt) << lied.error().message;
+  EXPECT_NE(lied.error().message.find("gs://bucket/x/b"), std::string::npos) << lied.error().message;
+  EXPECT_FALSE(std::filesystem::exists(at("to/b")));
+}
+
+TEST_F(TransferTest, others_are_removed_below_the_destination_alone) {
+  Place home = folder_at(at("home"));
+  ASSERT_TRUE(home.objects->put("a", "1").ok());
+  for (const char* name : {"x/a", "x/old", "x/deep/old", "xx", "y/a"}) gcs_.store(name, "2");
+  Place to = bucket("x");
+  EXPECT_EQ(send(home, to)->removed, 0);
+  EXPECT_EQ(send(home, to, {.remove_others = true})->removed, 2);
+  std::string names;
+  for (const auto& [name, bytes] : gcs_.objects()) names += name + " ";
+  EXPECT_EQ(names, "x/a xx y/a ");
+}
+
+TEST_F(TransferTest, refusals_say_where_and_what) {
+  gcs_.store("x/a", "1");
+  const Place from = bucket("x"), to = folder_at(at("to"));
+  std::vector<TransferItem> twice = all_of(from);
+  twice.push_back(twice[0]);
+  EXPECT_EQ(plan_transfer(twice, to, {}).error().kind, ErrorKind::invalid);
+  const TransferPlan plan = plan_transfer(all_of(from), to, {}).value();
+  const auto held = open_posix_store(at("to")).value()->try_lock("").value();
+  EXPECT_EQ(transfer(plan, to, {}).error().kind, ErrorKind::busy);
+  gcs_.answers_html();
+  const Result<Transferred> html = send(s3("z"), bucket("x"));
+  EXPECT_NE(html.error().message.find("what answers is not Cloud Storage"), std::string::npos);
+}
+
+TEST_F(TransferTest, what_no_store_states_is_named_unchecked) {
+  s3_.holds_checksums = false;
+  const auto upload = s3_.open("y")->start_upload("parts").value();
+  const std::string bytes = noise(23);
+  ASSERT_TRUE(upload->append(std::as_bytes(std::span(bytes))).ok());
+  ASSERT_TRUE(upload->complete().ok());
+  const Place from = s3("y"), to = folder_at(at("to"));
+  const Transferred sent = send(from, to, {.manifest = true}).value();
+  EXPECT_EQ(sent.unchecked, std::vector<std::string>{"parts"});
+  EXPECT_EQ(text_of(at("to/parts")), bytes);
+  EXPECT_FALSE(read_manifest(to)->rows[0].checked);
+}
+
+}  // namespace
+}  // namespace systole
