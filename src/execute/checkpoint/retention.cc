@@ -91,6 +91,11 @@ std::set<std::string> live_chunks(const Marks& marks, const std::set<std::int64_
   return live;
 }
 
+bool lists(const Marks& marks, const Folder& folder, std::int64_t step) {
+  return std::ranges::find(marks.known, step, &Known::step) != marks.known.end() ||
+         std::ranges::find(marks.unreadable, folder.manifest(step), &Unreadable::path) != marks.unreadable.end();
+}
+
 // Removes files as long as the folder is ours.
 class Sweeper {
  public:
@@ -165,15 +170,16 @@ class Sweeper {
 
 }  // namespace
 
-Result<SweepReport> sweep(const Folder& folder, const Retention& retention, const StillOurs& still_ours) {
+Result<SweepReport> sweep(const Folder& folder, const Retention& retention, const StillOurs& still_ours,
+                          std::optional<std::int64_t> there) {
   SweepReport report;
   Sweeper sweeper(folder, still_ours, report);
   TRY(sweeper.abort_manifests());
   Marks marks = TRY(mark(folder));
   const auto keep = steps_to_keep(marks, retention);
   const auto live = live_chunks(marks, keep);
+  report.postponed = marks.unknown || (there && !lists(marks, folder, *there));
   report.unreadable = std::move(marks.unreadable);
-  report.postponed = marks.unknown;
   if (report.postponed) {
     for (const Known& known : marks.known) report.kept.push_back(known.step);
     return report;

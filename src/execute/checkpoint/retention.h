@@ -35,7 +35,7 @@ struct SweepReport {
   std::int64_t chunks_removed = 0;
   Bytes freed;                         // of chunks and leftovers
   std::vector<Unreadable> unreadable;  // kept, with their chunks
-  bool postponed = false;              // a manifest could not be read from the store: no object was removed
+  bool postponed = false;              // what is there could not be learnt from the store: no object was removed
 };
 
 // Called before each removal; empty: always ours. Its error ends the sweep.
@@ -43,8 +43,10 @@ using StillOurs = std::function<Status()>;
 
 // Also removes the parts of finished saves (group.h) of any writer. REQUIRES: nobody writes chunks into the folder
 // meanwhile (rank 0 sweeps after its commit, and the other writers wait for that).
+// `there`: a step that is saved. A list of checkpoints without it is an old one, by which nothing is removed.
 // Errors: io, and that of still_ours. The next sweep removes what this one could not.
-Result<SweepReport> sweep(const Folder& folder, const Retention& retention, const StillOurs& still_ours = {});
+Result<SweepReport> sweep(const Folder& folder, const Retention& retention, const StillOurs& still_ours = {},
+                          std::optional<std::int64_t> there = {});
 
 // Marks a checkpoint so that retention never removes it, or removes the mark. A mark is an object of its own, so
 // concurrent marks of different checkpoints are all kept. Errors: not_found, io.

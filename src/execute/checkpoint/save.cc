@@ -170,7 +170,7 @@ class Saving {
 
   Result<SweepReport> sweep_phase(const Retention& retention) {
     const PhaseScope scope(options_.on_phase, SavePhase::sweep);
-    return sweep(folder_, retention, still_ours());
+    return sweep(folder_, retention, still_ours(), request_.step);
   }
   StillOurs still_ours() const {
     if (group().launch.empty()) return {};

@@ -1,9 +1,11 @@
 // Phase write of a save: puts the chunks, each atomically.
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <random>
 
 #include "execute/checkpoint/coding.h"
 #include "execute/checkpoint/keys.h"
@@ -38,6 +40,14 @@ class Naming {
   Hasher hasher_;
   std::optional<Sha256> sha256_;
 };
+
+// The name under which a chunk begins before its bytes are known. Looks like a hash, so that a sweep removes what a
+// dead writer has left there; no other writer has it.
+std::string unknown_hash() {
+  static const std::uint64_t random = std::uint64_t{std::random_device()()} << 32 | std::random_device()();
+  static std::atomic<std::uint64_t> count = 0;
+  return to_hex(Hash128{random, ++count});
+}
 
 // Passes the raw bytes of a chunk to `take` frame by frame.
 Status for_each_frame(const PackedChunk& chunk, std::span<const TensorPart> parts, const Take& take) {
@@ -117,7 +127,7 @@ class ChunkWriter {
     ChunkEncoder encoder(Bytes(chunk.bytes), zstd, folder_.keys ? folder_.keys->encryption : std::nullopt);
     Naming naming(folder_);
     Bytes bytes;
-    const auto upload = TRY(folder_.store->start_upload(folder_.chunk("coded")));
+    const auto upload = TRY(folder_.store->start_upload(folder_.chunk(unknown_hash())));
     TRY(for_each_frame(chunk, parts_, [&](std::span<const std::byte> frame) {
       const std::span<const std::byte> stored = encoder.frame(frame);
       naming.add(stored);

@@ -127,8 +127,7 @@ TEST(OddPlaces, a_uri_of_a_folder_is_that_folder) {
 TEST(OddPlaces, a_store_that_is_not_there_is_refused_at_its_place) {
   const SystoleRunner systole;
   for (const auto& [folder, code, why] : std::vector<std::tuple<std::string, int, std::string>>{
-           {"gs://bucket/a", 3, "there is no store for gs://"},
-           {"s3://bucket", 3, "there is no store for s3://"},
+           {"ftp://host/a", 3, "there is no store for ftp://"},
            {"file://bucket/a", 2, "'file://bucket/a' names no folder of this machine"},
            {"memory:", 2, "'memory:' ends with the process, and no other could go on from checkpoints there"}}) {
     systole.write("job.yaml", std::string(kWorkload) + "checkpoint: { folder: \"" + folder + "\" }\n");
@@ -139,16 +138,21 @@ TEST(OddPlaces, a_store_that_is_not_there_is_refused_at_its_place) {
       EXPECT_TRUE(has(refused.err, "file:///path")) << refused.err;
     }
   }
+  systole.write("job.yaml", std::string(kWorkload) + "checkpoint: { folder: \"s3://a bucket\" }\n");
+  const Captured bucket = systole.run({"check", "job.yaml", "--backend", "reference"});
+  EXPECT_EQ(bucket.exit.code, 2);
+  EXPECT_TRUE(has(bucket.err, "checkpoint.folder: 'a bucket' is no name of a bucket\n")) << bucket.err;
+  EXPECT_TRUE(has(bucket.err, "hint: s3://BUCKET/FOLDER")) << bucket.err;
   EXPECT_FALSE(std::filesystem::exists(systole.folder() / "runs"));
-  const Captured listed = systole.run({"ckpt", "list", "gs://bucket/a"});
+  const Captured listed = systole.run({"ckpt", "list", "ftp://host/a"});
   EXPECT_EQ(listed.exit.code, 3) << listed.err;
-  EXPECT_TRUE(has(listed.err, "there is no store for gs://")) << listed.err;
+  EXPECT_TRUE(has(listed.err, "there is no store for ftp://")) << listed.err;
   systole.write("job.yaml", kWorkload);
   ASSERT_EQ(systole.run({"run", "job.yaml", "--backend", "reference"}).exit.code, 0);
   const Captured moved = systole.run(
-      {"resume", "small-1", "--backend", "reference", "--set", "train.steps=6", "--set", "checkpoint.folder=gs://b"});
+      {"resume", "small-1", "--backend", "reference", "--set", "train.steps=6", "--set", "checkpoint.folder=ftp://b"});
   EXPECT_EQ(moved.exit.code, 3) << moved.err;
-  EXPECT_TRUE(has(moved.err, "checkpoint.folder: there is no store for gs://")) << moved.err;
+  EXPECT_TRUE(has(moved.err, "checkpoint.folder: there is no store for ftp://")) << moved.err;
 }
 
 TEST(OddPlaces, a_folder_of_checkpoints_is_of_one_run_and_must_be_there) {
