@@ -1,0 +1,151 @@
+#include "execute/data/formats/mds.h"
+
+#include <gtest/gtest.h>
+
+#include "ground/base/philox.h"
+
+namespace systole {
+namespace {
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+class Mds : public testing::Test {
+ protected:
+  static std::vector<Fields> samples(int count) {
+    PhiloxStream random(9);
+    std::vector<Fields> made;
+    for (int i = 0; i < count; ++i) {
+      std::string text(random.below(300), 'a');
+      for (char& c : text) c = static_cast<char>('a' + random.below(20));
+      made.push_back({{"id", std::to_string(i - 5)}, {"score", fmt::format("{}", i / 8.0)}, {"text", text}});
+    }
+    return made;
+  }
+  void write(const std::string& folder, const std::vector<Fields>& made, Compression compression = Compression::none) {
+    MdsOptions options{{{"text", "str"}, {"id", "int"}, {"score", "float64"}}, compression, 4000};
+    const auto writer = create_mds(*store_, folder, std::move(options)).value();
+    for (const Fields& fields : made) {
+      std::vector<RecordField> views;
+      for (const auto& [name, bytes] : fields) views.push_back({name, bytes});
+      writer->add_fields(views).value();
+    }
+    writer->finish().value();
+  }
+  std::unique_ptr<RecordReader> open(const std::string& path) { return open_mds({store_.get(), path, path}).value(); }
+  static Fields fields(RecordReader& reader, const DataRecord& record) {
+    Fields found;
+    for (const std::string& name : reader.field_names())
+      found.emplace_back(name, std::string(reader.field(record, name).value()));
+    return found;
+  }
+  static std::vector<Fields> all(RecordReader& reader) {
+    std::vector<Fields> found;
+    for (DataRecord record; reader.next(record).value();) found.push_back(fields(reader, record));
+    return found;
+  }
+  std::string message(const std::string& path) {
+    const auto reader = open_mds({store_.get(), path, path});
+    if (!reader.ok()) return to_string(reader.error());
+    while (true) {
+      DataRecord record;
+      const Result<bool> more = (*reader)->next(record);
+      if (!more.ok()) return to_string(more.error());
+      if (!*more) return "";
+    }
+  }
+  std::unique_ptr<Store> store_ = make_memory_store();
+};
+
+TEST_F(Mds, ReadsBackWhatItWroteInOrderAndAtRandom) {
+  const std::vector<Fields> made = samples(200);
+  write("plain", made);
+  write("packed", made, Compression::zstd);
+  EXPECT_FALSE(store_->exists("packed/shard.00001.mds").value());
+  for (const char* path : {"plain", "plain/index.json", "packed"}) {
+    const auto reader = open(path);
+    EXPECT_EQ(reader->count(), 200);
+    EXPECT_EQ(all(*reader), made) << path;
+    DataRecord record;
+    for (const int i : {199, 0, 100, 101, 3}) {
+      reader->read(i, record).value();
+      EXPECT_EQ(fields(*reader, record), made[static_cast<std::size_t>(i)]) << i;
+    }
+    std::vector<std::string> ids(4);
+    const std::vector<std::int64_t> group{150, 3, 150, 77};
+    const auto take = [&](std::size_t i, const DataRecord& one) -> Status {
+      ids[i] = std::string(TRY(reader->field(one, "id")));
+      return Done{};
+    };
+    reader->read_group(group, take).value();
+    EXPECT_EQ(ids, (std::vector<std::string>{"145", "-2", "145", "72"}));
+  }
+}
+
+TEST_F(Mds, AShardAloneIsComplete) {
+  const std::vector<Fields> made = samples(60);
+  write("plain", made);
+  write("packed", made, Compression::zstd);
+  for (const auto& [folder, ending] : {std::pair("plain", ".mds"), std::pair("packed", ".mds.zstd")}) {
+    std::vector<Fields> found;
+    for (int i = 0; store_->exists(fmt::format("{}/shard.{:05}{}", folder, i, ending)).value(); ++i)
+      for (Fields& one : all(*open(fmt::format("{}/shard.{:05}{}", folder, i, ending))))
+        found.push_back(std::move(one));
+    EXPECT_EQ(found, made);
+  }
+}
+
+TEST_F(Mds, LyingAndDamagedFilesAreNamed) {
+  write("d", samples(60));
+  const std::string index = read_text(*store_, "d/index.json").value();
+  const std::string shard = read_text(*store_, "d/shard.00000.mds").value();
+  const auto with_shard = [&](const std::string& bytes) {
+    write_whole(*store_, "d/shard.00000.mds", bytes).value();
+    const std::string said = message("d");
+    write_whole(*store_, "d/shard.00000.mds", shard).value();
+    return said;
+  };
+  const auto with_index = [&](std::string_view from, std::string_view to) {
+    std::string changed = index;
+    const std::size_t at = changed.find(from);
+    EXPECT_NE(at, changed.npos) << from;
+    write_whole(*store_, "d/index.json", changed.replace(at, from.size(), to)).value();
+    return message("d");
+  };
+  EXPECT_EQ(with_shard(shard), "");
+  EXPECT_NE(
+      with_shard(shard.substr(0, 900)).find("d/shard.00000.mds: error: the file has 900 bytes, and index.json says"),
+      std::string::npos);
+  std::string bad = shard;
+  bad[9] = '\x7f';  // an offset
+  EXPECT_NE(with_shard(bad).find("is not in the file behind the one before"), std::string::npos);
+  bad = shard;
+  bad[0] ^= 1;
+  EXPECT_NE(with_shard(bad).find("and index.json says"), std::string::npos);
+  EXPECT_EQ(with_index("\"int\"", "\"pkl\""), "");
+  DataRecord record;
+  const auto pickles = open("d");
+  ASSERT_TRUE(pickles->next(record).value());
+  EXPECT_EQ(pickles->field(record, "id").error().kind, ErrorKind::unsupported);
+  EXPECT_NE(with_index("\"version\": 2", "\"version\": 3").find("version 2 of mds is read"), std::string::npos);
+  EXPECT_NE(with_index("\"raw_data\": {", "\"raw_data\": {\"basename\": \"../x\", \"no\": {").size(), 0u);
+  EXPECT_NE(with_index("shard.00001.mds", "../secret.mds").size(), 0u);
+  write_whole(*store_, "d/index.json", std::string_view("[]")).value();
+  EXPECT_NE(message("d").size(), 0u);
+  write_whole(*store_, "none.mds", std::string_view("not a shard at all, is it")).value();
+  EXPECT_NE(message("none.mds").find("no shard of MDS"), std::string::npos);
+}
+
+TEST_F(Mds, TheWriterRefusesWhatWouldNotComeBack) {
+  EXPECT_EQ(create_mds(*store_, "p", {.columns = {{"a", "pkl"}}}).error().kind, ErrorKind::unsupported);
+  EXPECT_EQ(create_mds(*store_, "p", {.columns = {{"a\n", "str"}}}).error().kind, ErrorKind::invalid);
+  const auto writer = create_mds(*store_, "w", {.columns = {{"n", "int"}}}).value();
+  const RecordField number{"n", "12x"}, other{"m", "1"};
+  EXPECT_EQ(writer->add_fields(std::span(&number, 1)).error().message,
+            "record 0: column 'n': '12x' is no number of the column's type");
+  EXPECT_FALSE(writer->add_fields(std::span(&other, 1)).ok());
+  write("once", samples(1));
+  EXPECT_EQ(create_mds(*store_, "once").error().kind, ErrorKind::exists);
+}
+
+}  // namespace
+}  // namespace systole
