@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "execute/data/encode.h"
+#include "execute/data/known_hashes.h"
 #include "execute/data/sample.h"
 #include "ground/base/counted.h"
 
@@ -16,6 +17,10 @@ constexpr int kKeyVersion = 2;
 Result<SourceFile> identify(const TextFiles& files, const std::string& path) {
   Result<Bytes> size = files.store->size(path);
   if (!size.ok()) return std::move(size).error().at({files.prefix + path});
+  if (auto* knows = dynamic_cast<KnowsHashes*>(files.store)) {
+    if (const std::optional<Hash128> hash = TRY(knows->known_hash(path)))
+      return SourceFile{files.prefix + path, *size, *hash};
+  }
   std::vector<std::byte> buffer(std::size_t{1} << 20);
   Hasher hasher;
   for (std::int64_t at = 0; at < size->count();) {
@@ -34,18 +39,33 @@ Status describe(const char* split, const TextFiles& files, const TextOptions& te
   for (const std::string& path : files.paths) {
     const SourceFile source = TRY(identify(files, path));
     const TextFormat format = format_of(path, text.format);
-    const bool jsonl = format == TextFormat::jsonl;
+    const bool fields = format != TextFormat::text;
     inputs += fmt::format("{} {} bytes {} {} {} {} {} utf8 {} largest {}\n", split, source.size.count(),
                           to_hex(source.hash), name_of(compression_of(path, text.compression)), name_of(format),
-                          jsonl ? "field" : "document", jsonl ? text.field.c_str() : name_of(text.document),
+                          fields ? "field" : "document", fields ? text.field.c_str() : name_of(text.document),
                           name_of(text.invalid_utf8), text.largest_document.count());
+    if (records_of(format) && text.bad_records.on_bad_record == OnBadRecord::skip)
+      inputs += fmt::format("{} bad records {}\n", split, text.bad_records.at_most);
+    if (!text.where.empty()) inputs += fmt::format("{} where {}\n", split, text.where);
+    if (text.dedupe) inputs += fmt::format("{} dedupe\n", split);
     if (!text.target.empty()) inputs += fmt::format("{} target {}\n", split, text.target);
     sources.push_back(source);
   }
   return Done{};
 }
 
+std::string line_of(std::string_view model) { return fmt::format("tokenizer model {}\n", to_hex(hash128(model))); }
+
+std::string key_of(const std::string& text) { return to_hex(hash128(text)).substr(0, 16); }
+
 }  // namespace
+
+DatasetInputs with_tokenizer(DatasetInputs inputs, std::string_view model) {
+  const std::size_t begin = inputs.text.rfind("\ntokenizer ") + 1;
+  inputs.text.replace(begin, inputs.text.find('\n', begin) + 1 - begin, line_of(model));
+  inputs.key = key_of(inputs.text);
+  return inputs;
+}
 
 Result<DatasetInputs> dataset_inputs(const BuildOptions& options) {
   DatasetInputs inputs;
@@ -57,7 +77,7 @@ Result<DatasetInputs> dataset_inputs(const BuildOptions& options) {
     inputs.text += fmt::format("held_out fraction {}\n", options.held_out_fraction);
   }
   if (options.tokenizer_model) {
-    inputs.text += fmt::format("tokenizer model {}\n", to_hex(hash128(*options.tokenizer_model)));
+    inputs.text += line_of(*options.tokenizer_model);
   } else {
     const TokenizerOptions& tokenizer = options.tokenizer;
     inputs.text += fmt::format("tokenizer {} vocabulary {} sample {} threads {}\n", name_of(tokenizer.kind),
@@ -66,7 +86,7 @@ Result<DatasetInputs> dataset_inputs(const BuildOptions& options) {
   inputs.text += fmt::format("seed {}\nshard {}\n", options.seed, options.shard_tokens);
   if (options.target_length > 0)
     inputs.text += fmt::format("pairs {} {}\n", options.sequence_length - options.target_length, options.target_length);
-  inputs.key = to_hex(hash128(inputs.text)).substr(0, 16);
+  inputs.key = key_of(inputs.text);
   return inputs;
 }
 
@@ -187,7 +207,7 @@ class Builder {
       return error(ErrorKind::invalid, "no document to train on: {} found, {} of them set aside", documents, held_out)
           .hinted("check `document:` and the files; a smaller `held_out` fraction sets fewer aside");
     }
-    if (!options_.held_out && options_.held_out_fraction > 0 && held_out == 0) {
+    if (!options_.held_out && options_.held_out_fraction > 0 && held_out == 0 && !options_.may_hold_none_out) {
       return error(ErrorKind::invalid, "no document was set aside: {}, a fraction of {}",
                    counted(documents, "document"), options_.held_out_fraction)
           .hinted("raise the fraction, cut the text into smaller documents, or name held-out files");
@@ -229,6 +249,9 @@ class Builder {
       TRY(encode_documents(tokenizer, options_.threads, step));
       manifest.empty += reader.stats().empty;
       manifest.replaced += reader.stats().replaced;
+      manifest.skipped += reader.stats().skipped;
+      manifest.filtered += reader.stats().filtered;
+      manifest.repeated += reader.stats().repeated;
       return Done{};
     };
     if (options_.held_out) {

@@ -18,8 +18,9 @@ struct BuildOptions {
   TextOptions train_text;
   std::optional<TextFiles> held_out;
   TextOptions held_out_text;
-  double held_out_fraction = 0;  // of the training documents, if there are no held-out files
-  std::uint64_t seed = 0;        // for that choice, and for the tokenizer's sample
+  double held_out_fraction = 0;    // of the training documents, if there are no held-out files
+  bool may_hold_none_out = false;  // of so few documents that the fraction sets none aside; else that is an error
+  std::uint64_t seed = 0;          // for that choice, and for the tokenizer's sample
   TokenizerOptions tokenizer;
   std::optional<std::string> tokenizer_model;  // a SentencePiece model to use instead of training one
   std::int64_t sequence_length = 0;            // of pairs: row lengths of input and target together
@@ -46,5 +47,7 @@ struct DatasetInputs {
 };
 // The inputs for these options now; reads the text files' bytes.
 Result<DatasetInputs> dataset_inputs(const BuildOptions& options);
+// The same inputs with this tokenizer's model in place of their own.
+DatasetInputs with_tokenizer(DatasetInputs inputs, std::string_view model);
 
 }  // namespace systole

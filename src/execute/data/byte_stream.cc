@@ -68,7 +68,7 @@ class GzipBytes : public ByteStream {
  public:
   GzipBytes(std::unique_ptr<ByteStream> source, std::string shown)
       : input_(std::move(source)), shown_(std::move(shown)) {
-    CHECK(inflateInit2(&zlib_, 15 + 16) == Z_OK, "zlib cannot start");  // 16: the gzip wrapper
+    CHECK(inflateInit2(&zlib_, 15 + 32) == Z_OK, "zlib cannot start");  // 32: gzip's wrapper or zlib's
   }
   ~GzipBytes() override { inflateEnd(&zlib_); }
 

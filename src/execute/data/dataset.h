@@ -47,6 +47,8 @@ struct TokensManifest {
   int vocabulary = 0;
   SplitTokens train, held_out;
   std::int64_t empty = 0, replaced = 0;     // documents without text; replaced ill-formed UTF-8
+  std::int64_t skipped = 0;                 // records that could not be used
+  std::int64_t filtered = 0, repeated = 0;  // documents left out by `where` and by `dedupe`
   std::int64_t cut = 0;                     // pairs whose input or target was longer than its row
   std::int64_t held_out_also_in_train = 0;  // leakage: training documents equal to a held-out one
   TokenizerUse use() const;                 // pairs if the inputs say so; else documents

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "execute/data/formats/json_walk.h"
 #include "execute/data/text_source.h"
 
 namespace systole {
@@ -92,7 +93,9 @@ std::size_t replace_half_pairs(std::string& record) {
   return replaced;
 }
 
-Result<std::string> text_of_json(std::string_view record, const std::string& field, const Where& where) {
+namespace {
+
+Result<Json> object_of(std::string_view record, const std::string& field, const Where& where) {
   Json json;
   const auto refused = [&](std::string what) { return not_usable(where, std::move(what), what_a_line_is(field)); };
   try {
@@ -103,7 +106,34 @@ Result<std::string> text_of_json(std::string_view record, const std::string& fie
     return refused(fmt::format("not JSON: {}", bad.what()));
   }
   if (!json.is_object()) return refused(fmt::format("a JSON {}, not an object", json.type_name()));
+  return json;
+}
+
+}  // namespace
+
+Result<bool> json_is_kept(std::string_view record, const RecordFilter& filter, const std::string& field,
+                          const Where& where) {
+  const Json json = TRY(object_of(record, field, where));
+  const auto value_of = [&](const std::string& written) -> Result<FieldValue> {
+    const FieldPath path = TRY(FieldPath::parse(written));
+    return value_of_first(values_at(json, path));
+  };
+  Result<bool> kept = filter.keeps(value_of);
+  if (!kept.ok()) return std::move(kept).error().at(Where(where));
+  return kept;
+}
+
+Result<std::string> text_of_json(std::string_view record, const std::string& field, const Where& where) {
+  const auto refused = [&](std::string what) { return not_usable(where, std::move(what), what_a_line_is(field)); };
+  Json json = TRY(object_of(record, field, where));
   const auto found = json.find(field);
+  if (found == json.end() && field.find_first_of(".[") != field.npos) {  // a path
+    const Result<FieldPath> path = FieldPath::parse(field);
+    if (!path.ok()) return not_usable(where, path.error().message, path.error().hint);
+    Result<std::string> text = joined_texts(values_at(json, *path), field);
+    if (!text.ok()) return refused(text.error().message);
+    return text;
+  }
   if (found == json.end()) return refused(fmt::format("the object has no field '{}'", field));
   if (!found->is_string()) return refused(fmt::format("field '{}' is a {}, not a string", field, found->type_name()));
   return std::move(found->get_ref<std::string&>());

@@ -63,6 +63,9 @@ TokensManifest manifest_of(const Json& json) {
   manifest.held_out = split_of(json.at("held_out"));
   manifest.empty = count_of(json, "empty_documents");
   manifest.replaced = count_of(json, "replaced_utf8");
+  if (json.contains("skipped_records")) manifest.skipped = count_of(json, "skipped_records");
+  if (json.contains("filtered_records")) manifest.filtered = count_of(json, "filtered_records");
+  if (json.contains("repeated_documents")) manifest.repeated = count_of(json, "repeated_documents");
   if (json.contains("cut_pairs")) manifest.cut = count_of(json, "cut_pairs");  // absent in files older than pairs
   manifest.held_out_also_in_train = count_of(json, "held_out_also_in_train");
   return manifest;
@@ -94,6 +97,9 @@ std::string to_json(const TokensManifest& manifest) {
                      {"held_out", json_of(manifest.held_out)},
                      {"empty_documents", manifest.empty},
                      {"replaced_utf8", manifest.replaced},
+                     {"skipped_records", manifest.skipped},
+                     {"filtered_records", manifest.filtered},
+                     {"repeated_documents", manifest.repeated},
                      {"cut_pairs", manifest.cut},
                      {"held_out_also_in_train", manifest.held_out_also_in_train}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

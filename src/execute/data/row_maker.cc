@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ground/base/counted.h"
+
 namespace systole {
 
 RowReader::Maker::Maker(std::shared_ptr<const PackedTokens> data, const RowReaderOptions& options)
@@ -49,8 +51,11 @@ RowReader::Maker::Parts RowReader::Maker::row_of(const Parts& all, std::int64_t 
 }
 
 Result<Batch> RowReader::Maker::make(RowCursor cursor, std::span<std::int32_t> staging) {
-  const std::int64_t rows = order_.rows();
+  const std::int64_t rows = length();
+  TRY(lasts(cursor));
   const Parts parts = parts_of(staging);
+  const Seconds began = now();
+  reading_ = Seconds();
   std::fill(staging.begin(), staging.end(), 0);
   std::fill(parts.labels.begin(), parts.labels.end(), -1);
   Batch batch;
@@ -66,14 +71,42 @@ Result<Batch> RowReader::Maker::make(RowCursor cursor, std::span<std::int32_t> s
     if (options_.pass == RowPass::once && ahead >= rows) break;
     TRY(fill_row({cursor.epoch + ahead / rows, ahead % rows}, row_of(parts, r), batch));
   }
-  const std::int64_t after = cursor.row + step_rows();
-  batch.next = {cursor.epoch + after / rows, after % rows};
-  if (options_.pass == RowPass::once && after >= rows) batch.next = {1, 0};
+  batch.next = after(cursor);
+  batch.made.read = reading_;
+  batch.made.pack = now() - began - reading_;
   return batch;
 }
 
+Status RowReader::Maker::lasts(RowCursor cursor) const {
+  if (!mixed() || !options_.mixture->end()) return {};
+  const std::int64_t end = *options_.mixture->end();
+  if (cursor.epoch * order_.rows() + cursor.row + step_rows() <= end) return {};
+  return error(ErrorKind::invalid, "the rows of the mixture end here, after {}: the source '{}' has no more",
+               counted(end, "row"), options_.mixture->sources()[options_.mixture->ended_by()].name)
+      .hinted("more `epochs` of it, or data.mixture.exhausted: rescale, in a new run");
+}
+
+std::int64_t RowReader::Maker::stored_row(Place place) const {
+  if (mixed()) return options_.mixture->joined_row(place.epoch * order_.rows() + place.row);
+  if (chosen()) return (*options_.once_rows)[static_cast<std::size_t>(place.row)];
+  return order_.at(place.epoch, place.row);
+}
+
+std::int64_t RowReader::Maker::length() const {
+  return chosen() ? static_cast<std::int64_t>(options_.once_rows->size()) : order_.rows();
+}
+
+RowCursor RowReader::Maker::after(RowCursor cursor) const {
+  const std::int64_t rows = length(), row = cursor.row + step_rows();
+  if (options_.pass == RowPass::once && row >= rows) return {1, 0};
+  if (options_.drop_remainder && row + step_rows() > rows) return {cursor.epoch + 1, 0};
+  return {cursor.epoch + row / rows, row % rows};
+}
+
 Status RowReader::Maker::fill_row(Place place, const Parts& row, Batch& batch) {
-  const std::span<const Piece> pieces = data_->packing.row(order_.at(place.epoch, place.row));
+  const std::int64_t stored = stored_row(place);
+  if (stored < 0) return Done{};
+  const std::span<const Piece> pieces = data_->packing.row(stored);
   ++batch.rows;
   if (options_.target_length > 0) {
     CHECK(pieces.size() == 1, "{} pairs in a row", pieces.size());
@@ -141,7 +174,10 @@ Status RowReader::Maker::read_tokens(std::uint64_t first, std::span<std::int32_t
   for (const TokenShard& shard : data_->shards) {
     if (begin < shard.info().tokens) {
       if (static_cast<std::int64_t>(into.size()) > shard.info().tokens - begin) break;
-      return shard.read(begin, into, scratch_);
+      const Seconds began = now();
+      Status read = shard.read(begin, into, scratch_);
+      reading_ += now() - began;
+      return read;
     }
     begin -= shard.info().tokens;
   }

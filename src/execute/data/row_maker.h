@@ -1,5 +1,5 @@
 #pragma once
-// Makes one batch; runs on the reader's thread. Private to rows.
+// Makes batches, on one of the reader's threads. Private to rows.
 
 #include "execute/data/rows.h"
 
@@ -14,7 +14,9 @@ class RowReader::Maker {
   // Makes the batch that starts at `cursor` in `staging`, of slot_size; allocates nothing.
   // REQUIRES: !ended(cursor). Errors: io, corrupt.
   Result<Batch> make(RowCursor cursor, std::span<std::int32_t> staging);
+  RowCursor after(RowCursor cursor) const;  // where the batch after the one at `cursor` starts
   bool ended(RowCursor cursor) const;
+  Seconds now() const { return options_.clock == nullptr ? Seconds() : options_.clock->now(); }
 
  private:
   using Numbers = std::span<std::int32_t>;
@@ -28,6 +30,11 @@ class RowReader::Maker {
   };
   Parts parts_of(Numbers staging) const;
   Parts row_of(const Parts& all, std::int64_t row) const;
+  bool mixed() const { return options_.mixture != nullptr && options_.pass == RowPass::endless; }
+  bool chosen() const { return options_.once_rows != nullptr && options_.pass == RowPass::once; }
+  Status lasts(RowCursor cursor) const;        // a mixture has the rows of a step from here on
+  std::int64_t length() const;                 // rows of a pass
+  std::int64_t stored_row(Place place) const;  // below 0: an empty row
   Status fill_row(Place place, const Parts& row, Batch& batch);
   Status fill_pieces(std::span<const Piece> pieces, const Parts& row, Batch& batch);
   Status fill_pair(const Piece& piece, const Parts& row, Batch& batch);
@@ -39,6 +46,7 @@ class RowReader::Maker {
   RowReaderOptions options_;
   RowOrder order_;
   std::vector<std::byte> scratch_;
+  Seconds reading_;  // for the batch that is being made
 };
 
 }  // namespace systole

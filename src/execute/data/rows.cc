@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "execute/data/row_maker.h"
+#include "ground/base/counted.h"
 
 namespace systole {
 
@@ -15,19 +16,22 @@ Bytes PackedTokens::resident() const {
   return bytes;
 }
 
-// A ring of slots between one thread and one consumer. Slots [given, made) are ready; the consumer holds the slot
-// before `given` until its next call.
+// A ring of slots between the threads and one consumer. Batches are numbered; threads claim the numbers in order, and a
+// number has its slot. The consumer holds the slot before `given` until its next call.
 class RowReader::Queue {
  public:
   Queue(std::shared_ptr<const PackedTokens> data, RowReaderOptions options, RowCursor start)
       : options_(std::move(options)),
-        maker_(data, options_),
         batches_(slots()),
-        start_(start),
+        ready_(slots()),
+        claim_(start),
         cursor_(start),
         slot_size_(static_cast<std::size_t>(Maker::slot_size(data->packing, options_))),
         staging_(slots() * slot_size_) {
-    thread_ = std::thread([this] { run(); });
+    const auto readers = static_cast<std::size_t>(options_.readers);
+    makers_.reserve(readers);
+    for (std::size_t i = 0; i < readers; ++i) makers_.emplace_back(data, options_);
+    for (Maker& maker : makers_) threads_.emplace_back([this, &maker] { run(maker); });
   }
 
   ~Queue() {
@@ -36,19 +40,25 @@ class RowReader::Queue {
       stopping_ = true;
     }
     changed_.notify_all();
-    thread_.join();
+    for (std::thread& thread : threads_) thread.join();
   }
 
   Result<const Batch*> next() {
     std::unique_lock lock(mutex_);
     holding_ = false;
     changed_.notify_all();
-    changed_.wait(lock, [&] { return made_ > given_ || finished_; });
-    if (made_ == given_) {
-      if (error_) return *error_;
+    const auto failed = [&] { return error_ && failed_ == given_; };
+    const auto came = [&] { return ready_[slot(given_)] || failed() || (ended_ && given_ == claimed_); };
+    const bool late = !came();
+    const Seconds began = late ? makers_[0].now() : Seconds();
+    if (late) changed_.wait(lock, came);
+    if (!ready_[slot(given_)]) {
+      if (failed()) return *error_;
       return static_cast<const Batch*>(nullptr);
     }
+    ready_[slot(given_)] = false;
     const Batch& batch = batches_[slot(given_++)];
+    if (late) count_wait(batch.made, makers_[0].now() - began);
     holding_ = true;
     cursor_ = batch.next;
     return &batch;
@@ -58,62 +68,96 @@ class RowReader::Queue {
     const std::lock_guard lock(mutex_);
     return cursor_;
   }
+  RowStages waits() const {
+    const std::lock_guard lock(mutex_);
+    return waits_;
+  }
   Bytes allocated() const {
-    return Bytes(static_cast<std::int64_t>(staging_.capacity() * sizeof(std::int32_t) + kTokenBlockBytes));
+    return Bytes(
+        static_cast<std::int64_t>(staging_.capacity() * sizeof(std::int32_t) + makers_.size() * kTokenBlockBytes));
   }
 
  private:
+  struct Claim {
+    std::int64_t number = 0;
+    RowCursor cursor;
+  };
+  // A wait is for the stages that the batch took, in their proportion.
+  void count_wait(const RowStages& made, Seconds waited) {
+    const Seconds all = made.total();
+    if (all <= Seconds()) return;
+    const double share = waited / all;
+    waits_.held += made.held * share;
+    waits_.read += made.read * share;
+    waits_.pack += made.pack * share;
+  }
   std::size_t slots() const { return static_cast<std::size_t>(options_.queue_batches); }
   std::size_t slot(std::int64_t number) const { return static_cast<std::size_t>(number) % slots(); }
 
-  void run() {
-    RowCursor cursor = start_;
-    for (std::int64_t number = 0; wait_for_slot() && !maker_.ended(cursor); ++number) {
-      Result<Batch> batch = make(number, cursor);
+  void run(Maker& maker) {
+    while (const std::optional<Claim> mine = claim(maker)) {
+      Result<Batch> batch = make(maker, *mine);
       const std::lock_guard lock(mutex_);
-      if (!batch.ok()) {
-        error_ = batch.error();
-        break;
+      if (batch.ok()) {
+        batches_[slot(mine->number)] = *batch;
+        ready_[slot(mine->number)] = true;
+      } else {
+        ended_ = true;
+        // The consumer gets the first failure in the order of batches; the ones before it are claimed already.
+        if (!error_ || mine->number < failed_) {
+          error_ = batch.error();
+          failed_ = mine->number;
+        }
       }
-      cursor = batch->next;
-      batches_[slot(made_++)] = *batch;
       changed_.notify_all();
     }
-    const std::lock_guard lock(mutex_);
-    finished_ = true;
-    changed_.notify_all();
   }
 
-  // False when the reader is being destroyed.
-  bool wait_for_slot() {
+  // Waits for a free slot. Nothing: no batch is left to make, or the reader is being destroyed.
+  std::optional<Claim> claim(const Maker& maker) {
     std::unique_lock lock(mutex_);
-    const auto room = [&] { return made_ - given_ + (holding_ ? 1 : 0) < options_.queue_batches; };
-    changed_.wait(lock, [&] { return stopping_ || room(); });
-    return !stopping_;
+    const auto room = [&] { return claimed_ - given_ + (holding_ ? 1 : 0) < options_.queue_batches; };
+    changed_.wait(lock, [&] { return stopping_ || ended_ || room(); });
+    if (stopping_ || ended_) return std::nullopt;
+    if (maker.ended(claim_)) {
+      ended_ = true;
+      changed_.notify_all();
+      return std::nullopt;
+    }
+    const Claim mine{claimed_++, claim_};
+    claim_ = maker.after(claim_);
+    return mine;
   }
 
-  Result<Batch> make(std::int64_t number, RowCursor cursor) {
+  Result<Batch> make(Maker& maker, const Claim& mine) {
     try {
-      if (options_.before_batch) options_.before_batch(number);
-      return maker_.make(cursor, std::span(staging_).subspan(slot(number) * slot_size_, slot_size_));
+      const Seconds began = maker.now();
+      if (options_.before_batch) options_.before_batch(mine.number);
+      const Seconds held = maker.now() - began;
+      Result<Batch> batch =
+          maker.make(mine.cursor, std::span(staging_).subspan(slot(mine.number) * slot_size_, slot_size_));
+      if (batch.ok()) batch->made.held = held;
+      return batch;
     } catch (const Failure& failure) { return failure.error(); } catch (const std::exception& other) {
       return error(ErrorKind::internal, "the data reader's thread failed: {}", other.what());
     }
   }
 
   const RowReaderOptions options_;
-  Maker maker_;  // used by the thread only
+  std::vector<Maker> makers_;  // one for each thread
   std::vector<Batch> batches_;
-  const RowCursor start_;
+  std::vector<char> ready_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::int64_t made_ = 0, given_ = 0;
-  bool holding_ = false, stopping_ = false, finished_ = false;
+  std::int64_t claimed_ = 0, given_ = 0, failed_ = 0;  // numbers of batches
+  RowCursor claim_;                                    // of batch `claimed_`
+  bool holding_ = false, stopping_ = false, ended_ = false;
   std::optional<Error> error_;
   RowCursor cursor_;
+  RowStages waits_;
   const std::size_t slot_size_;
   std::vector<std::int32_t> staging_;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 RowReader::RowReader(std::unique_ptr<Queue> queue) : queue_(std::move(queue)) {}
@@ -123,8 +167,11 @@ RowReader::RowReader(RowReader&&) noexcept = default;
 Result<RowReader> RowReader::open(std::shared_ptr<const PackedTokens> data, RowReaderOptions options, RowCursor start) {
   const std::int64_t rows = data->packing.rows();
   const std::int64_t step = options.step_rows > 0 ? options.step_rows : options.batch_rows;
-  CHECK(rows > 0 && options.queue_batches >= 2 && options.batch_rows > 0,
-        "a reader of {} rows in batches of {}, {} slots", rows, options.batch_rows, options.queue_batches);
+  CHECK(rows > 0 && options.queue_batches >= 2 && options.batch_rows > 0 && options.readers > 0,
+        "a reader of {} rows in batches of {}, {} slots, {} threads", rows, options.batch_rows, options.queue_batches,
+        options.readers);
+  CHECK(!options.mixture || (options.mixture->rows() == rows && !options.drop_remainder),
+        "a mixture of {} rows over {}", options.mixture->rows(), rows);
   CHECK(options.first_row >= 0 && options.first_row + options.batch_rows <= step, "rows {}+{} of a step of {}",
         options.first_row, options.batch_rows, step);
   if (start.epoch < 0 || start.row < 0 || start.row >= rows) {
@@ -132,16 +179,23 @@ Result<RowReader> RowReader::open(std::shared_ptr<const PackedTokens> data, RowR
                  rows)
         .hinted("the state belongs to other data: resume with the data it was saved with, or start a new run");
   }
+  if (options.drop_remainder && options.pass == RowPass::endless && step > rows) {
+    return error(ErrorKind::invalid, "data.drop_remainder: {} are no step of {}: all would be dropped",
+                 counted(rows, "row"), step)
+        .hinted("a smaller train.batch, or data.drop_remainder: false");
+  }
   return RowReader(std::make_unique<Queue>(std::move(data), std::move(options), start));
 }
 
 Result<const Batch*> RowReader::next() { return queue_->next(); }
 RowCursor RowReader::cursor() const { return queue_->cursor(); }
+RowStages RowReader::waits() const { return queue_->waits(); }
 Bytes RowReader::allocated() const { return queue_->allocated(); }
 
 Bytes RowReader::planned(const Packing& packing, const RowReaderOptions& options) {
   const std::int64_t staging = options.queue_batches * Maker::slot_size(packing, options);
-  return Bytes(staging * static_cast<std::int64_t>(sizeof(std::int32_t)) + static_cast<std::int64_t>(kTokenBlockBytes));
+  return Bytes(staging * static_cast<std::int64_t>(sizeof(std::int32_t)) +
+               options.readers * static_cast<std::int64_t>(kTokenBlockBytes));
 }
 
 }  // namespace systole

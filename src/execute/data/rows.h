@@ -1,5 +1,6 @@
 #pragma once
-// Prefetching of batches: one thread makes batches ahead of the consumer, in staging buffers that are allocated once.
+// Prefetching of batches: threads make batches ahead of the consumer, in staging buffers that are allocated once. A
+// batch is made by one thread, out of its cursor alone; so neither order nor bits depend on the number of threads.
 //
 // A batch of B rows of T positions, all i32 [B, T], row-major:
 //   tokens     the model's input: bos, then the piece's tokens but the last; 0 in padding
@@ -17,7 +18,7 @@
 // packing.h explains why no token is skipped. `endless` repeats epochs in a keyed order (row_order.h); batches may
 // cross an epoch's end. `once` gives the rows in stored order, fills the last batch up with empty rows, and ends.
 //
-// Several readers may share one PackedTokens. A reader serves one consumer; its own thread is internal.
+// Several readers may share one PackedTokens. A reader serves one consumer; its own threads are internal.
 
 #include <cstdint>
 #include <functional>
@@ -27,9 +28,11 @@
 #include <vector>
 
 #include "execute/data/masking.h"
+#include "execute/data/mixture_order.h"
 #include "execute/data/packing.h"
 #include "execute/data/row_order.h"
 #include "execute/data/token_shard.h"
+#include "ground/base/clock.h"
 
 namespace systole {
 
@@ -57,13 +60,30 @@ struct RowReaderOptions {
   std::int64_t step_rows = 0;      // rows of a step over all readers; 0: B
   std::int64_t first_row = 0;      // index of this reader's first row within a step: rank x B
   std::int64_t queue_batches = 3;  // staging slots, at least 2: one for the consumer, the others prefetched
+  std::int64_t readers = 1;        // threads that make batches
   RowPass pass = RowPass::endless;
   std::uint64_t seed = 0;  // for the order, if endless
+  // If the rows are of several sources, their order, if endless: row r of epoch e is at position e x rows + r of it.
+  std::shared_ptr<const MixtureOrder> mixture = {};
+  // If endless: rows at an epoch's end that do not fill a step are left out, so that no step crosses epochs. Of one
+  // source only.
+  bool drop_remainder = false;
   std::optional<Masking> masking;
+  // If once, the rows in this order in place of all rows as stored; below 0: an empty row.
+  std::shared_ptr<const std::vector<std::int64_t>> once_rows = {};
   std::int64_t target_length = 0;  // above 0: rows of pairs; their packing is padded
-  // Called on the reader's thread before each batch, with its number since the start. Tests inject stalls and failures
-  // here (by throwing Failure).
+  Clock* clock = nullptr;          // borrowed; null: no stage is timed
+  // Called on the thread that makes a batch before it does, with the batch's number since the start; from several
+  // threads at once if there are several. Tests inject stalls and failures here (by throwing Failure).
   std::function<void(std::int64_t)> before_batch;
+};
+
+// Time of making a batch, or of waiting for one, by what the thread did. Zero without a clock.
+struct RowStages {
+  Seconds held;  // in before_batch
+  Seconds read;  // blocks of shards, and their checksums
+  Seconds pack;  // rows out of tokens
+  Seconds total() const { return held + read + pack; }
 };
 
 struct Batch {
@@ -73,21 +93,24 @@ struct Batch {
   std::int64_t bytes = 0;  // bytes of text that the labels stand for; 0 for masked rows and pairs
   std::int64_t rows = 0;   // rows with data; the others are empty
   RowCursor next;          // where the following batch starts
+  RowStages made;
 };
 
 class RowReader {
  public:
-  // REQUIRES: at least one row, 2 or more slots, a step that contains this reader's rows.
-  // Errors: invalid if the cursor is outside the rows.
+  // REQUIRES: at least one row and one thread, 2 or more slots, a step that contains this reader's rows.
+  // Errors: invalid if the cursor is outside the rows, or drop_remainder would drop all of them.
   static Result<RowReader> open(std::shared_ptr<const PackedTokens> data, RowReaderOptions options,
                                 RowCursor start = {});
-  ~RowReader();  // stops and joins the thread
+  ~RowReader();  // stops and joins the threads
   RowReader(RowReader&&) noexcept;
 
-  // The next batch, valid until the next call; nullptr after the last of `once`. A failure of the thread is returned
-  // here, after the batches made before it. Errors: io, corrupt, and whatever before_batch threw.
+  // The next batch, valid until the next call; nullptr after the last of `once`. A failure of a thread is returned
+  // here, after the batches made before it. Errors: io, corrupt, and whatever before_batch threw; invalid if the rest
+  // of a mixture is shorter than a step.
   Result<const Batch*> next();
   RowCursor cursor() const;  // start of the batch after the last one given
+  RowStages waits() const;   // what the consumer waited for, so far
 
   // The bytes of a reader: staging and scratch. The tables (PackedTokens::resident) are counted once, by their owner.
   static Bytes planned(const Packing& packing, const RowReaderOptions& options);

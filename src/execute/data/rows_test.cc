@@ -207,6 +207,36 @@ TEST_F(Rows, ResumesExactlyFromEveryCursor) {
   }
 }
 
+TEST_F(Rows, TheBatchesOfSeveralThreadsAreThoseOfOne) {
+  RowReader one = RowReader::open(data_, options(5)).value();
+  const int batches = static_cast<int>(2 * data_->packing.rows() / 5) + 3;
+  const auto want = take(one, batches);
+  for (const std::int64_t readers : {2, 3, 5}) {
+    RowReaderOptions several = options(5);
+    several.readers = readers;
+    several.queue_batches = readers + 1;
+    several.before_batch = [](std::int64_t batch) {  // the later ones of a round are ready first
+      std::this_thread::sleep_for(std::chrono::microseconds(batch % 3 == 0 ? 500 : 0));
+    };
+    RowReader reader = RowReader::open(data_, several).value();
+    EXPECT_EQ(reader.allocated(), RowReader::planned(data_->packing, several));
+    ASSERT_EQ(take(reader, batches), want) << readers;
+    EXPECT_EQ(reader.cursor(), one.cursor());
+  }
+}
+
+TEST_F(Rows, SeveralThreadsEndOnePassTogether) {
+  RowReaderOptions once = options(7);
+  once.pass = RowPass::once;
+  once.readers = 4;
+  once.queue_batches = 6;
+  RowReader reader = RowReader::open(data_, once).value();
+  std::int64_t rows = 0;
+  while (const Batch* batch = reader.next().value()) rows += batch->rows;
+  EXPECT_EQ(rows, data_->packing.rows());
+  EXPECT_EQ(reader.next().value(), nullptr);
+}
+
 TEST_F(Rows, AnEpochGivesEachRowOnce) {
   RowReaderOptions endless = options(1);
   RowReader reader = RowReader::open(data_, endless).value();
@@ -261,10 +291,12 @@ TEST_F(Rows, WhatFailsOnTheThreadComesAfterTheBatchesBeforeIt) {
   failing.before_batch = [](std::int64_t batch) {
     if (batch == 4) fail(error(ErrorKind::io, "the disk is gone"));
   };
-  RowReader reader = RowReader::open(data_, failing).value();
-  for (int i = 0; i < 4; ++i) ASSERT_TRUE(reader.next().ok()) << i;
-  EXPECT_EQ(reader.cursor(), (RowCursor{0, 8}));
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(reader.next().error().message, "the disk is gone");
+  for (failing.readers = 1; failing.readers <= 3; ++failing.readers) {
+    RowReader reader = RowReader::open(data_, failing).value();
+    for (int i = 0; i < 4; ++i) ASSERT_TRUE(reader.next().ok()) << i;
+    EXPECT_EQ(reader.cursor(), (RowCursor{0, 8}));
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(reader.next().error().message, "the disk is gone");
+  }
 }
 
 TEST_F(Rows, ADamagedShardIsNamed) {
@@ -278,6 +310,29 @@ TEST_F(Rows, ADamagedShardIsNamed) {
   while (batch.ok() && *batch != nullptr) batch = reader.next();
   ASSERT_FALSE(batch.ok());
   EXPECT_EQ(batch.error().where.file, "1.tokens");
+}
+
+TEST_F(Rows, ARemainderMayBeDropped) {
+  RowReaderOptions dropping = options(7);
+  dropping.drop_remainder = true;
+  const std::int64_t rows = data_->packing.rows(), steps = rows / 7;
+  ASSERT_NE(rows % 7, 0);
+  RowReader reader = RowReader::open(data_, dropping).value(), crossing = RowReader::open(data_, options(7)).value();
+  for (std::int64_t i = 0; i < steps; ++i) ASSERT_EQ(take(reader, 1), take(crossing, 1)) << "the same within an epoch";
+  EXPECT_EQ(reader.cursor(), (RowCursor{1, 0}));
+  EXPECT_EQ(crossing.cursor(), (RowCursor{0, 7 * steps}));
+  RowReader resumed = RowReader::open(data_, dropping, {1, 0}).value();
+  for (std::int64_t i = 0; i < steps; ++i) ASSERT_EQ(take(reader, 1), take(resumed, 1));
+  EXPECT_EQ(reader.cursor(), (RowCursor{2, 0}));
+  dropping.batch_rows = rows + 1;
+  EXPECT_EQ(RowReader::open(data_, dropping).error().kind, ErrorKind::invalid);
+  dropping.batch_rows = rows;
+  RowReader whole = RowReader::open(data_, dropping).value();
+  EXPECT_EQ(whole.next().value()->next, (RowCursor{1, 0}));
+  dropping.batch_rows = 1;  // the last step fits
+  RowReader single = RowReader::open(data_, dropping, {0, rows - 2}).value();
+  EXPECT_EQ(single.next().value()->next, (RowCursor{0, rows - 1}));
+  EXPECT_EQ(single.next().value()->next, (RowCursor{1, 0}));
 }
 
 TEST_F(Rows, AStrangeCursorIsRefused) {

@@ -25,7 +25,7 @@ constexpr Magic kMagics[] = {
      "7zXZ",
      "xz data", "decompress it with xz -d"},
     {"PK\x03\x04", "a zip archive", "unpack it with unzip"},
-    {"PAR1\x15", "a Parquet file", "convert it to JSON Lines"},
+    {"PAR1\x15", "a Parquet file", "rename the file to end in .parquet"},
     {"%PDF-", "a PDF file", "extract its text"},
     {"\x7f"
      "ELF",
@@ -37,6 +37,19 @@ constexpr Magic kMagics[] = {
 
 std::string_view view(const std::vector<std::byte>& bytes, std::size_t begin, std::size_t end) {
   return {reinterpret_cast<const char*>(bytes.data()) + begin, end - begin};
+}
+
+TextFormat text_format_of(RecordFormat records) {
+  switch (records) {
+    case RecordFormat::tfrecord: return TextFormat::tfrecord;
+    case RecordFormat::array_record: return TextFormat::array_record;
+    case RecordFormat::webdataset: return TextFormat::webdataset;
+    case RecordFormat::mds: return TextFormat::mds;
+    case RecordFormat::csv: return TextFormat::csv;
+    case RecordFormat::numpy: return TextFormat::numpy;
+    case RecordFormat::parquet: return TextFormat::parquet;
+  }
+  return TextFormat::text;
 }
 
 bool is_blank(std::string_view line) { return line.empty() || line == "\r"; }
@@ -67,16 +80,33 @@ const char* name_of(TextFormat format) {
     case TextFormat::by_name: return "by_name";
     case TextFormat::text: return "text";
     case TextFormat::jsonl: return "jsonl";
+    case TextFormat::tfrecord: return "tfrecord";
+    case TextFormat::array_record: return "array_record";
+    case TextFormat::webdataset: return "webdataset";
+    case TextFormat::mds: return "mds";
+    case TextFormat::csv: return "csv";
+    case TextFormat::numpy: return "numpy";
+    case TextFormat::parquet: return "parquet";
   }
   return "?";
 }
 
 TextFormat format_of(std::string_view path, TextFormat declared) {
   if (declared != TextFormat::by_name) return declared;
+  if (const std::optional<RecordFormat> records = record_format_of(path)) return text_format_of(*records);
   for (const std::string_view ending : {".gz", ".dz", ".zst"}) {
     if (path.ends_with(ending)) path.remove_suffix(ending.size());
   }
   return path.ends_with(".jsonl") || path.ends_with(".ndjson") ? TextFormat::jsonl : TextFormat::text;
+}
+
+std::optional<RecordFormat> records_of(TextFormat format) {
+  for (const RecordFormat records :
+       {RecordFormat::tfrecord, RecordFormat::array_record, RecordFormat::webdataset, RecordFormat::mds,
+        RecordFormat::csv, RecordFormat::numpy, RecordFormat::parquet}) {
+    if (text_format_of(records) == format) return records;
+  }
+  return std::nullopt;
 }
 
 TextReader::TextReader(TextFiles files, TextOptions options)
@@ -84,7 +114,12 @@ TextReader::TextReader(TextFiles files, TextOptions options)
 
 Result<bool> TextReader::next(Document& document) {
   while (true) {
-    if (stream_ == nullptr && !TRY(next_file())) return false;
+    if (stream_ == nullptr && records_ == nullptr && !TRY(next_file())) return false;
+    if (records_ != nullptr) {
+      if (TRY(next_record(document))) return true;
+      records_.reset();
+      continue;
+    }
     Line first;
     if (!TRY(read_raw(document, first))) {
       stream_.reset();
@@ -96,6 +131,10 @@ Result<bool> TextReader::next(Document& document) {
       std::string record = std::exchange(document.text, {});
       if (options_.invalid_utf8 == InvalidUtf8::replace)
         stats_.replaced += static_cast<std::int64_t>(replace_half_pairs(record));
+      if (filter_ && !is_blank_record(record) && !TRY(json_is_kept(record, *filter_, options_.field, where(first)))) {
+        ++stats_.filtered;
+        continue;
+      }
       if (!is_blank_record(record)) {
         document.text = TRY(text_of_json(record, options_.field, where(first)));
         if (!options_.target.empty()) document.target = TRY(text_of_json(record, options_.target, where(first)));
@@ -115,10 +154,70 @@ Result<bool> TextReader::next(Document& document) {
       ++stats_.empty;
       continue;
     }
+    if (is_repeated(document)) continue;
     ++stats_.documents;
     stats_.bytes += document.bytes;
     return true;
   }
+}
+
+bool TextReader::is_repeated(const Document& document) {
+  if (!options_.dedupe || seen_.add(document.target.empty() ? document.text : document.text + '\0' + document.target))
+    return false;
+  ++stats_.repeated;
+  return true;
+}
+
+// False at the end of the file.
+Result<bool> TextReader::next_record(Document& document) {
+  DataRecord record;
+  const auto use = [&](const DataRecord& given) { return use_record(given, document); };
+  while (TRY(next_good(*records_, record, options_.bad_records, bad_, use))) {
+    stats_.skipped = bad_.skipped;
+    if (!kept_) {
+      ++stats_.filtered;
+      continue;
+    }
+    if (document.text.empty()) {
+      ++stats_.empty;
+      continue;
+    }
+    if (is_repeated(document)) continue;
+    document.bytes = static_cast<std::int64_t>(document.text.size() + document.target.size());
+    ++stats_.documents;
+    stats_.bytes += document.bytes;
+    return true;
+  }
+  stats_.skipped = bad_.skipped;
+  stats_.filtered += records_->passed_over();
+  return false;
+}
+
+Status TextReader::use_record(const DataRecord& record, Document& document) {
+  if (filter_) {
+    Result<bool> kept = filter_->keeps(*records_, record);
+    if (!kept.ok()) return at_record(std::move(kept).error(), {shown_, record.index, record.byte});
+    kept_ = *kept;
+    if (!kept_) return Done{};
+  }
+  document.text = TRY(records_->field(record, options_.field));
+  document.target.clear();
+  if (!options_.target.empty()) document.target = TRY(records_->field(record, options_.target));
+  if (options_.invalid_utf8 == InvalidUtf8::bytes) return Done{};
+  for (std::string* text : {&document.text, &document.target}) {
+    const std::optional<std::size_t> bad = find_invalid_utf8(*text);
+    if (!bad) continue;
+    if (options_.invalid_utf8 == InvalidUtf8::replace) {
+      stats_.replaced += static_cast<std::int64_t>(replace_ill_formed_parts(*text));
+      continue;
+    }
+    return record_error(
+        ErrorKind::invalid, {shown_, record.index, record.byte},
+        fmt::format("not UTF-8: byte 0x{:02x} at offset {} of its text", static_cast<unsigned char>((*text)[*bad]),
+                    with_commas(static_cast<std::int64_t>(*bad))),
+        "`invalid_utf8: replace` puts U+FFFD there, `bytes` takes them as they are");
+  }
+  return Done{};
 }
 
 // Reads the document's text as in the file; `bytes` counts only its separator.
@@ -205,11 +304,22 @@ Status TextReader::fill() {
 
 Result<bool> TextReader::next_file() {
   if (file_ == files_.paths.size()) return false;
+  if (!options_.where.empty() && !filter_) filter_ = TRY(RecordFilter::parse(options_.where));
   const std::string& path = files_.paths[file_++];
   shown_ = files_.prefix + path;
   format_ = format_of(path, options_.format);
-  stream_ = TRY(open_bytes(*files_.store, path, shown_, options_.compression));
   ++stats_.files;
+  if (const std::optional<RecordFormat> records = records_of(format_)) {
+    records_ = TRY(open_records({files_.store, path, shown_}, *records, {options_.largest_document}));
+    if (filter_) TRY(records_->pass_over(filter_->needed()));
+    return true;
+  }
+  if (filter_ && !jsonl()) {
+    return error(ErrorKind::invalid, "`where` chooses records by their fields, and this is text")
+        .at({shown_})
+        .hinted("name files of records (.jsonl, .csv, .tar, .mds, .tfrecord), or leave `where` out");
+  }
+  stream_ = TRY(open_bytes(*files_.store, path, shown_, options_.compression));
   begin_ = end_ = 0;
   at_end_ = false;
   offset_ = line_ = 0;

@@ -1,10 +1,10 @@
 #pragma once
-// Reads documents from text files: plain, gzip or zstd; lines, paragraphs, whole files, or JSON Lines. The files are
-// streamed; memory is bounded by the largest document.
+// Reads documents from text files: plain, gzip or zstd; lines, paragraphs, whole files, or JSON Lines; and from files of
+// records (formats/record_file.h). The files are streamed; memory is bounded by the largest document.
 //
 // Bytes are counted so that "bits per byte" covers the whole file: a document's `bytes` are those of its text and of
 // the separator that ended it (the newline of a line, the newline and blank line of a paragraph, none for a whole file
-// or a JSON record), because the end-of-document token stands for that separator. Documents without text (empty lines,
+// or a record), because the end-of-document token stands for that separator. Documents without text (empty lines,
 // also if ended by CR LF, further blank lines, "" in JSON) are skipped and counted in `empty`.
 
 #include <cstdint>
@@ -14,26 +14,35 @@
 #include <vector>
 
 #include "execute/data/byte_stream.h"
+#include "execute/data/formats/bad_records.h"
+#include "execute/data/formats/record_file.h"
+#include "execute/data/formats/record_filter.h"
+#include "execute/data/formats/seen_texts.h"
 
 namespace systole {
 
 enum class DocumentRule { line, blank_line, file };  // where a document ends
 enum class InvalidUtf8 { error, replace, bytes };    // refuse; replace by U+FFFD; pass the bytes unchanged
-enum class TextFormat { by_name, text, jsonl };      // by_name: .jsonl or .ndjson before the compression's suffix
+// by_name: .jsonl or .ndjson before the compression's suffix; a record format's own ending; else text.
+enum class TextFormat { by_name, text, jsonl, tfrecord, array_record, webdataset, mds, csv, numpy, parquet };
 
 const char* name_of(DocumentRule rule);
 const char* name_of(InvalidUtf8 policy);
 const char* name_of(TextFormat format);
-TextFormat format_of(std::string_view path, TextFormat declared);  // text or jsonl
+TextFormat format_of(std::string_view path, TextFormat declared);  // never by_name
+std::optional<RecordFormat> records_of(TextFormat format);         // nothing for text and jsonl
 
 struct TextOptions {
   DocumentRule document = DocumentRule::line;
   InvalidUtf8 invalid_utf8 = InvalidUtf8::error;
   TextFormat format = TextFormat::by_name;
   Compression compression = Compression::by_name;
-  std::string field = "text";                      // the field of a JSON record with the text
-  std::string target;                              // pairs: the field of a JSON record with the answer; else empty
+  std::string field = "text";                      // the field of a record with the text; ".": a whole record
+  std::string target;                              // pairs: the field of a record with the answer; else empty
   Bytes largest_document{std::int64_t{64} << 20};  // a longer one is an error; bounds memory
+  BadRecordRule bad_records = {};                  // of files of records
+  std::string where;                               // which records are kept (record_filter.h); empty: all
+  bool dedupe = false;                             // a document that was there before is left out
 };
 
 struct Document {
@@ -45,6 +54,9 @@ struct Document {
 struct TextStats {
   std::int64_t files = 0, documents = 0, bytes = 0, empty = 0;
   std::int64_t replaced = 0;  // ill-formed UTF-8 parts replaced by U+FFFD
+  std::int64_t skipped = 0;   // bad records
+  std::int64_t filtered = 0;  // not kept by `where`
+  std::int64_t repeated = 0;  // left out by `dedupe`
 };
 
 // Paths of `store` that match the patterns (*, ?, [a-z] within a name): each pattern's sorted, in the patterns' order.
@@ -79,11 +91,14 @@ class TextReader {
     bool terminated = false;              // ended by a newline
   };
   Result<bool> next_file();
+  Result<bool> next_record(Document& document);
+  Status use_record(const DataRecord& record, Document& document);
   Result<bool> read_raw(Document& document, Line& first);
   Result<bool> append_line(std::string& text, Line& line);
   Result<bool> read_paragraph(Document& document, Line& first);
   Result<bool> read_whole(Document& document, Line& first);
   Status fill();
+  bool is_repeated(const Document& document);
   Status refuse_binary() const;
   Status check_utf8(std::string& text, const Line& first);
   bool jsonl() const { return format_ == TextFormat::jsonl; }
@@ -94,7 +109,12 @@ class TextReader {
   TextOptions options_;
   TextStats stats_;
   std::size_t file_ = 0;
+  std::optional<RecordFilter> filter_;
+  SeenTexts seen_;
+  bool kept_ = true;  // by the filter: the record that was read last
   std::unique_ptr<ByteStream> stream_;
+  std::unique_ptr<RecordReader> records_;  // instead of the stream
+  BadRecordTally bad_;
   std::string shown_;
   TextFormat format_ = TextFormat::text;  // of the open file
   std::vector<std::byte> buffer_;
@@ -103,7 +123,10 @@ class TextReader {
   std::int64_t offset_ = 0, line_ = 0;
 };
 
-// The text of field `field` of one JSON record. Errors: invalid, with the column.
+// Whether the filter keeps one JSON record. Errors: as text_of_json; those of the filter.
+Result<bool> json_is_kept(std::string_view record, const RecordFilter& filter, const std::string& field,
+                          const Where& where);
+// The text of field `field` of one JSON record, or at a path into it. Errors: invalid, with the column.
 Result<std::string> text_of_json(std::string_view record, const std::string& field, const Where& where);
 
 // Whether a document is held out: a hash of its bytes and the seed is below the fraction. So equal documents stay

@@ -48,6 +48,7 @@ Result<TokenShard> TokenShard::open(Store& store, const std::string& path, bool 
         .hinted("use the Systole that wrote it or a newer one, or build the data again");
   }
   TRY(shard.read_index(header, keep_documents));
+  shard.file_ = TRY(open_to_read(store, path));
   return shard;
 }
 
@@ -112,7 +113,7 @@ Status TokenShard::read_index(std::span<const std::byte> header, bool keep_docum
 }
 
 Status TokenShard::read_block(std::int64_t block, std::span<std::byte> into) const {
-  TRY(store_->read(info_.path, kHeaderBytes + block * kBlock, into));
+  TRY(file_->read(kHeaderBytes + block * kBlock, into));
   if (hash64(into) == blocks_[static_cast<std::size_t>(block)]) return Done{};
   const std::int64_t first = kHeaderBytes + block * kBlock;
   return damaged(info_.path, fmt::format("the checksum of bytes {} to {} differs", with_commas(first),

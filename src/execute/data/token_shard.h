@@ -35,6 +35,7 @@
 #include "ground/base/hash.h"
 #include "ground/base/result.h"
 #include "ground/base/units.h"
+#include "ground/store/readable.h"
 #include "ground/store/store.h"
 
 namespace systole {
@@ -92,6 +93,7 @@ class TokenShard {
 
   const ShardInfo& info() const { return info_; }
   const ShardTokens& about() const { return about_; }
+  std::int64_t token_bytes() const { return token_bytes_; }  // of one token: 2 or 4
   std::int64_t document_begin(std::int64_t document) const { return document == 0 ? 0 : at(2 * document - 2); }
   std::int64_t document_end(std::int64_t document) const { return at(2 * document); }
   std::int64_t document_bytes(std::int64_t document) const { return at(2 * document + 1); }
@@ -113,6 +115,7 @@ class TokenShard {
   Status read_block(std::int64_t block, std::span<std::byte> into) const;
 
   Store* store_ = nullptr;
+  std::shared_ptr<const ReadableFile> file_;  // held open: a network file system asks its server at each opening
   ShardInfo info_;
   ShardTokens about_;
   std::int64_t token_bytes_ = 2;

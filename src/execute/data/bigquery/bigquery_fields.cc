@@ -1,0 +1,94 @@
+#include "execute/data/bigquery/bigquery_fields.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "ground/base/nearest.h"
+
+namespace systole {
+namespace {
+
+constexpr std::array<std::string_view, 13> kTypes{"STRING", "BYTES",     "INT64",     "FLOAT64", "BOOL",
+                                                  "DATE",   "DATETIME",  "TIMESTAMP", "TIME",    "NUMERIC",
+                                                  "JSON",   "GEOGRAPHY", "BIGNUMERIC"};
+constexpr std::array<std::string_view, 3> kModes{"NULLABLE", "REQUIRED", "REPEATED"};
+constexpr int kNumericScale = 9;  // digits behind the point that NUMERIC holds
+
+const char* type_of(const parquet::Column& column) {
+  switch (column.meaning) {
+    case parquet::Meaning::text:
+    case parquet::Meaning::json: return "STRING";
+    case parquet::Meaning::decimal: return column.scale <= kNumericScale ? "NUMERIC" : "BIGNUMERIC";
+    case parquet::Meaning::date: return "DATE";
+    case parquet::Meaning::time: return "TIME";
+    case parquet::Meaning::timestamp: return column.utc ? "TIMESTAMP" : "DATETIME";
+    default: break;
+  }
+  switch (column.type) {
+    case parquet::Physical::boolean: return "BOOL";
+    case parquet::Physical::int32:
+    case parquet::Physical::int64: return "INT64";
+    case parquet::Physical::float32:
+    case parquet::Physical::float64: return "FLOAT64";
+    default: return "BYTES";
+  }
+}
+
+template <std::size_t N>
+Result<std::string> word_of(std::string_view text, const std::array<std::string_view, N>& words) {
+  std::string word(text);
+  std::ranges::transform(word, word.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  if (std::ranges::find(words, word) != words.end()) return word;
+  return error(ErrorKind::invalid, "BigQuery has no type or mode '{}' here", text)
+      .hinted(nearest_hint(word, std::vector<std::string>(words.begin(), words.end())));
+}
+
+}  // namespace
+
+Status check_bigquery_name(std::string_view name) {
+  const bool fits =
+      !name.empty() && name.size() <= 300 && std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
+      std::ranges::all_of(name, [](unsigned char c) { return (c < 128 && std::isalnum(c) != 0) || c == '_'; });
+  if (fits) return {};
+  return error(ErrorKind::invalid, "a column of BigQuery cannot be called '{}'", name)
+      .hinted("letters, digits and '_', first a letter; a batch names its columns: columns: { lang: meta.lang }");
+}
+
+Result<std::vector<BigQueryField>> parse_bigquery_fields(std::string_view text) {
+  std::vector<BigQueryField> fields;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string_view one = text.substr(at, end - at);
+    at = end + 1;
+    const std::size_t type = one.find(':'), mode = type == one.npos ? type : one.find(':', type + 1);
+    if (type == one.npos)
+      return error(ErrorKind::invalid, "'{}' is no field", one).hinted("id:INT64,lang:STRING,vector:FLOAT64:REPEATED");
+    BigQueryField field{.name = std::string(one.substr(0, type)), .type = {}};
+    TRY(check_bigquery_name(field.name));
+    if (std::ranges::find(fields, field.name, &BigQueryField::name) != fields.end())
+      return error(ErrorKind::invalid, "the field '{}' is there twice", field.name).hinted("name each once");
+    field.type = TRY(word_of(one.substr(type + 1, mode == one.npos ? mode : mode - type - 1), kTypes));
+    if (mode != one.npos) field.mode = TRY(word_of(one.substr(mode + 1), kModes));
+    fields.push_back(std::move(field));
+  }
+  return fields;
+}
+
+Result<std::vector<BigQueryField>> bigquery_fields(const parquet::Metadata& metadata) {
+  std::vector<BigQueryField> fields;
+  for (const parquet::Column& column : metadata.columns) {
+    if (!column.outside.empty())
+      return error(ErrorKind::unsupported, "column '{}' is {}, and its type is not known here", column.name,
+                   column.outside)
+          .hinted("leave --schema out: BigQuery takes the types of a Parquet file itself");
+    TRY(check_bigquery_name(column.name));
+    fields.push_back({column.name, type_of(column),
+                      column.list       ? "REPEATED"
+                      : column.nullable ? "NULLABLE"
+                                        : "REQUIRED"});
+  }
+  return fields;
+}
+
+}  // namespace systole
