@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "execute/data/formats/parquet/json_rows.h"
 #include "ground/base/nearest.h"
 #include "ground/base/utf8.h"
 
@@ -18,12 +19,17 @@ Result<BatchInput> BatchInput::read(std::string text, const std::string& file) {
     for (std::size_t i = 0; i < input.table_->width(); ++i) input.columns_.emplace_back(input.table_->name(i));
     return input;
   }
-  if (file.ends_with(".txt")) {
+  if (file.ends_with(".parquet")) {
+    parquet::JsonRows rows = TRY(parquet::json_rows(std::move(text), file));
+    input.format_ = Format::columns;
+    input.columns_ = std::move(rows.columns);
+    text = std::move(rows.lines);
+  } else if (file.ends_with(".txt")) {
     input.format_ = Format::text;
     input.columns_ = {"text"};
   } else if (!file.ends_with(".jsonl")) {
     return key_error(ErrorKind::invalid, "input", "the name of '{}' does not say what its rows are", file)
-        .hinted("give it a name that ends in .jsonl, .csv or .txt");
+        .hinted("give it a name that ends in .jsonl, .csv, .parquet or .txt");
   }
   input.text_ = std::make_unique<const std::string>(std::move(text));
   input.lines_ = lines_of(*input.text_);
@@ -56,7 +62,7 @@ Result<Node> BatchInput::fields(std::size_t row) const {
 
 Status BatchInput::complete(BatchJob& job) const {
   if (!job.prompt && format_ == Format::text) job.prompt = FieldTemplate::of_field("text");
-  if (!job.prompt && format_ == Format::table) {
+  if (!job.prompt && (format_ == Format::table || format_ == Format::columns)) {
     return key_error(ErrorKind::invalid, "prompt", "missing: '{}' is a table", file_)
         .coded(ErrorCode::missing_key)
         .hinted(fmt::format("name a column, as prompt: {}", columns_.front()));

@@ -1,6 +1,6 @@
 #pragma once
-// The rows of a batch: lines of JSON (.jsonl), a table (.csv), or lines of text (.txt), each row as a map of fields. A
-// row of text has one field, `text`. Lines end in LF or CRLF; of JSON, empty ones are no rows.
+// The rows of a batch: lines of JSON (.jsonl), a table (.csv or .parquet), or lines of text (.txt), each row as a map of
+// fields. A row of text has one field, `text`. Lines end in LF or CRLF; of JSON, empty ones are no rows.
 
 #include <memory>
 #include <optional>
@@ -33,7 +33,7 @@ class BatchInput {
   Status complete(BatchJob& job) const;
 
  private:
-  enum class Format { json, table, text };
+  enum class Format { json, table, text, columns };
 
   Format format_ = Format::json;
   std::string file_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "execute/data/formats/parquet/writer.h"
+
 namespace systole {
 namespace {
 
@@ -45,8 +47,34 @@ TEST(BatchInput, of_a_table_the_prompt_names_columns) {
   EXPECT_FALSE(BatchInput::read("a,b\n1\n", "in.csv").ok());
 }
 
+TEST(BatchInput, rows_of_parquet_have_its_columns) {
+  const std::unique_ptr<Store> store = make_memory_store();
+  const auto file = store->create("x").value();
+  parquet::Column id, question;
+  id.name = "custom_id";
+  id.type = parquet::Physical::int64;
+  question.name = "question";
+  question.nullable = true;
+  parquet::Writer writer = parquet::Writer::create(*file, {id, question}).value();
+  const parquet::Value number = parquet::Value::of(std::int64_t{7}),
+                       text = parquet::Value::of(std::string_view("why?"));
+  const parquet::Cell both[] = {{false, {&number, 1}}, {false, {&text, 1}}}, half[] = {{false, {&number, 1}}, {}};
+  writer.add(both).value();
+  writer.add(half).value();
+  writer.finish().value();
+  const BatchInput input = input_of(read_text(*store, "x").value(), "in.parquet");
+  ASSERT_EQ(input.rows(), 2U);
+  EXPECT_EQ(input.fields(0).value().text_at("question"), "why?");
+  EXPECT_TRUE(input.fields(1).value().find("question")->is_null());
+  BatchJob job;
+  EXPECT_EQ(input.complete(job).error().hint, "name a column, as prompt: custom_id");
+  job.prompt = FieldTemplate::parse("Q {questions}").value();
+  EXPECT_EQ(input.complete(job).error().hint, "did you mean 'question'?");
+  EXPECT_EQ(BatchInput::read("PAR1", "in.parquet").error().where.file, "in.parquet");
+}
+
 TEST(BatchInput, is_known_by_its_name_and_its_hash) {
-  EXPECT_EQ(BatchInput::read("", "in.parquet").error().key, "input");
+  EXPECT_EQ(BatchInput::read("", "in.xlsx").error().key, "input");
   EXPECT_EQ(input_of("a\n", "in.txt").hash(), input_of("a\n", "other.txt").hash());
   EXPECT_NE(input_of("a\n", "in.txt").hash(), input_of("b\n", "in.txt").hash());
   EXPECT_NE(input_of("a\n", "in.txt").hash(), input_of("a\n", "in.csv").hash()) << "its rows are others";

@@ -4,8 +4,10 @@
 #include <array>
 #include <vector>
 
+#include "execute/data/formats/csv_records.h"
 #include "execute/serve/batch/batch_request.h"
 #include "execute/serve/batch/batch_shard.h"
+#include "execute/serve/batch/result_columns.h"
 #include "execute/serve/request_fields.h"
 
 namespace systole {
@@ -41,12 +43,12 @@ constexpr std::array<BatchKind, 5> kKinds{BatchKind::completions, BatchKind::cha
                                           BatchKind::classify, BatchKind::score};
 
 // Of the job itself; every other key is a field of its requests.
-constexpr std::array<std::string_view, 17> kOwn{
-    "array",   "systole", "model",   "input",     "output",        "kind",     "prompt", "name",   "slots",
-    "context", "weights", "pooling", "normalize", "chat_template", "schedule", "shards", "cluster"};
+constexpr std::array<std::string_view, 18> kOwn{
+    "array", "columns", "systole", "model",   "input",     "output",        "kind",     "prompt", "name",
+    "slots", "context", "weights", "pooling", "normalize", "chat_template", "schedule", "shards", "cluster"};
 // Of them, those that change no result.
-constexpr std::array<std::string_view, 8> kFree{"array", "systole",  "input",  "output",
-                                                "slots", "schedule", "shards", "cluster"};
+constexpr std::array<std::string_view, 9> kFree{"array", "columns",  "systole", "input",  "output",
+                                                "slots", "schedule", "shards",  "cluster"};
 
 Result<std::string> text_or(Fields& fields, std::string_view name, const char* otherwise = "") {
   const Node* value = fields.find(name);
@@ -104,6 +106,47 @@ Result<std::string> array_of(Fields& fields, const BatchJob& job) {
   return name;
 }
 
+// A job whose output is a table has its lines beside that.
+void name_table(BatchJob& job) {
+  if (!job.output.ends_with(".parquet") && !is_csv_name(job.output)) return;
+  job.table = job.output.substr(job.output.rfind('/') + 1);
+  job.output += ".jsonl";
+}
+
+// Fields of the rows by their names, or by others: `columns: [id, lang]`, `columns: { truth: label }`.
+Result<std::vector<CarriedColumn>> columns_of(Fields& fields, const BatchJob& job) {
+  const Node* node = fields.find("columns");
+  std::vector<CarriedColumn> columns;
+  if (node == nullptr) return columns;
+  if (job.table.empty()) {
+    return key_error(ErrorKind::invalid, "columns", "'{}' is no table: its lines have the place of their row",
+                     job.output)
+        .hinted("output: answers.parquet (or .csv), or take columns out");
+  }
+  if (!node->is_sequence() && !node->is_map())
+    return Fields::named("columns", Result<std::vector<CarriedColumn>>(node->wrong("a list of fields")));
+  for (const Node& item : node->items()) {
+    const std::string field = TRY(Fields::named("columns", item.as_string()));
+    columns.push_back({field, field});
+  }
+  for (const Node::Entry& entry : node->entries()) {
+    const std::string field = TRY(Fields::named("columns", entry.value.as_string()));
+    columns.push_back({entry.key, field});
+  }
+  std::vector<std::string> names;
+  for (const ResultColumn& own : result_columns(job.kind)) names.push_back(own.name);
+  for (const CarriedColumn& column : columns) {
+    if (column.name.empty() || column.field.empty())
+      return key_error(ErrorKind::invalid, "columns", "a column without a name").hinted("columns: [id, lang]");
+    if (std::ranges::find(names, column.name) != names.end()) {
+      return key_error(ErrorKind::invalid, "columns", "the table has a column '{}' already", column.name)
+          .hinted(fmt::format("give it another name: columns: {{ input_{}: {} }}", column.name, column.field));
+    }
+    names.push_back(column.name);
+  }
+  return columns;
+}
+
 Result<BatchJob> read_job(const Node& node) {
   Fields fields(node);
   BatchJob job;
@@ -126,6 +169,8 @@ Result<BatchJob> read_job(const Node& node) {
   job.normalize = TRY(fields.truth("normalize", true));
   job.chat_template = TRY(text_or(fields, "chat_template"));
   job.shards = TRY(shards_of(fields));
+  name_table(job);
+  job.columns = TRY(columns_of(fields, job));
   job.array = TRY(array_of(fields, job));
   if (const Node* cluster = fields.find("cluster")) job.cluster = *cluster;
   job.results = Node::map();
@@ -138,6 +183,13 @@ Result<BatchJob> read_job(const Node& node) {
 }
 
 }  // namespace
+
+std::vector<std::string> BatchJob::made() const {
+  std::vector<std::string> files;
+  for (const std::string& file : {array, table})
+    if (!file.empty()) files.push_back(file);
+  return files;
+}
 
 Result<BatchJob> parse_batch_job(std::string_view yaml, const std::string& file) {
   const Node node = TRY(parse_yaml(yaml, file));

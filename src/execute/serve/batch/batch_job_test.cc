@@ -141,6 +141,25 @@ TEST(BatchJob, says_when_and_by_how_many_it_is_run) {
   EXPECT_NE(wrong(vectors + "v.npy, encoding_format: base64}").find("take encoding_format out"), std::string::npos);
 }
 
+TEST(BatchJob, has_a_table_beside_its_lines) {
+  const std::string start = "{model: m, input: a.csv, kind: classify, labels: [x, y], prompt: text, output: ";
+  const BatchJob job = job_of(start + "out/t.parquet, columns: [id, lang]}");
+  EXPECT_EQ(job.output, "out/t.parquet.jsonl");
+  EXPECT_EQ(job.table, "t.parquet");
+  ASSERT_EQ(job.columns.size(), 2U);
+  EXPECT_EQ(job.columns[1].field, "lang");
+  const BatchJob named = job_of(start + "t.csv.gz, columns: { truth: label }}");
+  EXPECT_EQ(named.made(), std::vector<std::string>{"t.csv.gz"});
+  EXPECT_EQ(named.columns[0].name + " " + named.columns[0].field, "truth label");
+  EXPECT_EQ(to_json(job_of(start + "t.csv}").results), to_json(named.results)) << "they change no answer";
+  EXPECT_EQ(wrong(start + "t.csv, columns: [id, label]}"),
+            "job.yaml:1:96: error: columns: the table has a column 'label' already\n"
+            "  hint: give it another name: columns: { input_label: label }");
+  EXPECT_NE(wrong(start + "t.csv, columns: [id, id]}").find("a column 'id' already"), std::string::npos);
+  EXPECT_NE(wrong(start + "t.jsonl, columns: [id]}").find("hint: output: answers.parquet"), std::string::npos);
+  EXPECT_NE(wrong(start + "t.csv, columns: id}").find("a list of fields"), std::string::npos);
+}
+
 TEST(BatchJob, results_depend_on_neither_place_nor_slots) {
   const auto results = [](const std::string& more) { return to_json(job_of(kJob + more).results); };
   EXPECT_EQ(results(""), results("slots: 9\nsystole: 1\n"));

@@ -1,13 +1,14 @@
 #pragma once
 // The runs of a scheduled job: each in a folder of its own beside the others, named by the time at which it was due. A
-// run is finished when its folder has the output with its array, or had the output: what was moved away later is not
-// computed again.
+// run is finished when its folder has the output with what is made of it, or had the output: what was moved away later is
+// not computed again.
 //
 //   vectors/2026-11-28T02-30+0100/vectors.jsonl        output: vectors/vectors.jsonl
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "describe/spec/cron_schedule.h"
 #include "ground/base/clock.h"
@@ -17,10 +18,9 @@ namespace systole {
 
 class DatedRuns {
  public:
-  // Borrows both. `folder`: of all runs; `file`: of the output in each, "vectors.jsonl"; `array`: made of it, beside it;
-  // "": none.
-  DatedRuns(const CronSchedule& schedule, Store& folder, std::string file, std::string array = {})
-      : schedule_(schedule), folder_(folder), file_(std::move(file)), array_(std::move(array)) {}
+  // Borrows both. `folder`: of all runs; `file`: of the output in each, "vectors.jsonl"; `made`: of it, beside it.
+  DatedRuns(const CronSchedule& schedule, Store& folder, std::string file, std::vector<std::string> made = {})
+      : schedule_(schedule), folder_(folder), file_(std::move(file)), made_(std::move(made)) {}
 
   const CronSchedule& schedule() const { return schedule_; }
   // The newest run, if it was begun and not finished. Errors: those of the store.
@@ -33,7 +33,8 @@ class DatedRuns {
 
   const CronSchedule& schedule_;
   Store& folder_;
-  std::string file_, array_;
+  std::string file_;
+  std::vector<std::string> made_;
 };
 
 struct DatedRunner {

@@ -57,7 +57,7 @@ TEST_F(DatedRunsTest, are_finished_with_their_array) {
   make_dirs_synced(*store_, nightly.name_of(due)).value();
   write_whole(*store_, folder + "out.jsonl", "x\n").value();
   EXPECT_FALSE(DatedRuns(nightly, *store_, "out.jsonl").cut_short().value());
-  const DatedRuns with_array(nightly, *store_, "out.jsonl", "v.npy");
+  const DatedRuns with_array(nightly, *store_, "out.jsonl", {"v.npy"});
   EXPECT_EQ(with_array.cut_short().value(), due);
   write_whole(*store_, folder + "v.npy", "x").value();
   EXPECT_FALSE(with_array.cut_short().value());
