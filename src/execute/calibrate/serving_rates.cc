@@ -12,7 +12,7 @@ namespace systole {
 namespace {
 
 constexpr std::int64_t kWidth = 1024;
-constexpr std::int64_t kRows[] = {1, 4, 16, 64, 256};
+constexpr std::int64_t kRows[] = {1, 2, 4, 8, 16, 32, 64, 256};
 constexpr Bytes kNear = 8 * kMiB, kFar = 96 * kMiB;
 
 // Some rows times each of `copies` matrices.

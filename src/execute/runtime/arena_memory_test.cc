@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "ground/base/units.h"
@@ -24,6 +26,39 @@ TEST(Arena, begins_at_a_huge_pages_border_and_is_resident_to_its_last_byte) {
     EXPECT_TRUE(std::ranges::all_of(pages, [](unsigned char p) { return (p & 1) != 0; })) << bytes.count();
     arena->host()[bytes.count() - 1] = std::byte{1};
   }
+}
+
+std::int64_t resident_pages(Memory& arena, std::int64_t offset, std::int64_t size) {
+  const auto page = static_cast<std::int64_t>(::sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> pages(static_cast<std::size_t>(size / page));
+  EXPECT_EQ(::mincore(arena.host() + offset, static_cast<std::size_t>(size), pages.data()), 0);
+  return std::ranges::count_if(pages, [](unsigned char p) { return (p & 1) != 0; });
+}
+
+// Two ranges side by side count as one, whole huge pages of it are left; the rest is resident at once.
+TEST(Arena, ranges_for_later_become_resident_in_the_background) {
+  const std::int64_t huge = (2 * kMiB).count(), page = ::sysconf(_SC_PAGESIZE), each = huge / page;
+  const MemoryRange later[] = {{huge / 2, huge}, {huge / 2 + huge, 3 * huge}};  // from half of page 0 to half of page 4
+  const std::unique_ptr<ArenaMemory> arena = allocate_arena(Bytes(6 * huge + page), later).value();
+  EXPECT_EQ(arena->size(), Bytes(6 * huge + page)) << "all of it is allocated";
+  EXPECT_EQ(resident_pages(*arena, huge, 3 * huge), 0);
+  EXPECT_EQ(resident_pages(*arena, 0, huge), each);
+  EXPECT_EQ(resident_pages(*arena, 4 * huge, 2 * huge + page), 2 * each + 1);
+  arena->host()[2 * huge + 5] = std::byte{7};
+  EXPECT_GT(resident_pages(*arena, 2 * huge, huge), 0) << "by its use";
+  arena->begin_fill();
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (resident_pages(*arena, huge, 3 * huge) < 3 * each && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(resident_pages(*arena, huge, 3 * huge), 3 * each);
+  EXPECT_EQ(arena->host()[2 * huge + 5], std::byte{7});
+  EXPECT_EQ(arena->host()[huge], std::byte{0});
+}
+
+TEST(Arena, may_go_while_it_is_filled) {
+  const MemoryRange later[] = {{0, (64 * kMiB).count()}};
+  const std::unique_ptr<ArenaMemory> arena = allocate_arena(64 * kMiB, later).value();
+  arena->begin_fill();
 }
 
 TEST(Arena, of_more_than_the_system_has_is_refused) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "execute/runtime/arena_memory.h"
+
 namespace systole {
 namespace {
 
@@ -14,6 +16,21 @@ class Failed : public DeviceEvent::Pending {
  private:
   Error error_;
 };
+
+// A server's cache: one range for each layer, of which each sequence uses the same part.
+std::vector<MemoryRange> cache_ranges(const Program& program) {
+  std::vector<MemoryRange> ranges;
+  for (const ProgramValue& value : program.values) {
+    if (value.residence != Residence::cache || value.type.num_elements() == 0) continue;
+    const std::int64_t layers = value.type.shape.empty() ? 1 : value.type.shape[0];
+    const std::int64_t each = value.type.bytes().count() / layers;
+    for (int slot = 0; slot < value.slots; ++slot) {
+      for (std::int64_t layer = 0; layer < layers; ++layer)
+        ranges.push_back({value.offset + slot * value.stride + layer * each, each});
+    }
+  }
+  return ranges;
+}
 
 // True for the last of consecutive actions on the network stream.
 bool ends_transfers(const Schedule& schedule, std::size_t a) {
@@ -54,7 +71,10 @@ std::vector<SlotAddress> Executor::addresses(const std::vector<Port>& ports, con
 
 Status Executor::start() {
   CHECK(memory_ == nullptr, "the executor of '{}' was started already", program_.name);
-  memory_ = TRY(device_.allocate(program_.arena));
+  // Only where the host has the memory does the first use of a page make it resident.
+  const bool on_host = dynamic_cast<const HostDevice*>(&device_) != nullptr;
+  memory_ = TRY(on_host ? HostDevice::allocate_with(program_.arena, cache_ranges(program_))
+                        : device_.allocate(program_.arena));
   std::map<std::vector<int>, Call*> bound;  // function, microbatch, values and slots → call, shared by equal actions
   for (const Schedule& schedule : program_.schedules) {
     BoundSchedule entry{&schedule, {}};

@@ -183,7 +183,7 @@ void product(const GemmArgs& args) {
 // Products of up to kFewRows rows. A part is a strip of columns, over all of k; within a range of k it takes the rows in
 // groups, for which B's strip comes from the cache after the first.
 constexpr i64 kFewRows = 32, kGroup = 8;
-constexpr i64 kAhead = 8;  // steps of k between a prefetch and its use
+constexpr i64 kAhead = 8;  // steps of k between a prefetch and its use, where a strip is one pass
 
 // The vectors of columns that a group of rows has in registers.
 constexpr int vectors_of(int rows) {
@@ -213,7 +213,7 @@ struct FewRows {
 #pragma GCC unroll 8
         for (int j = 0; j < kVectors; ++j) {
           values[j] = j * kLanes < width ? get(from, j * kLanes, width) : F{};
-          __builtin_prefetch(from + kAhead * args.b.step + j * kLanes);
+          __builtin_prefetch(from + (kVectors < 8 ? kVectors * kLanes : kAhead * args.b.step) + j * kLanes);
         }
 #pragma GCC unroll 8
         for (int i = 0; i < kRows; ++i) {
