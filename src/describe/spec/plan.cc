@@ -45,6 +45,21 @@ static void fields(F& f, PlannedTime& t) {
 }
 
 template <typename F>
+static void fields(F& f, PlannedFeed& p) {
+  f("rows", p.rows);
+  f("row_bytes", p.row_bytes);
+  f("rows_per_second", p.rows_per_second);
+  f("given_rows_per_second", p.given);
+  f("readers", p.readers);
+  f("queue", p.queue);
+  f("processor_share", p.processor_share);
+  f("wait_s", p.wait);
+  f("source", p.source);
+  f("remedy", p.remedy);
+  f("unknown", p.unknown);
+}
+
+template <typename F>
 static void fields(F& f, PlannedCost& c) {
   f("offer", c.offer);
   f("on", c.on);
@@ -82,7 +97,8 @@ void fields(F& f, Loose& l) {
 }
 
 std::vector<std::string> structs() {
-  return {"systole_plan", "workload", "target", "program", "memory", "total_bytes", "time", "cost", "lost", "search"};
+  return {"systole_plan", "workload", "target", "program", "memory", "total_bytes",
+          "time",         "feed",     "cost",   "lost",    "search"};
 }
 
 Status check_version(const Node& map) {
@@ -118,6 +134,7 @@ Result<Plan> read(const Node& map, const std::string& filename) {
   plan.program = TRY(part<PlannedProgram>(map, "program"));
   plan.memory = TRY(part<PlannedMemory>(map, "memory"));
   plan.time = TRY(part<PlannedTime>(map, "time"));
+  if (map.find("feed") != nullptr) plan.feed = TRY(part<PlannedFeed>(map, "feed"));
   if (map.find("cost") != nullptr) plan.cost = TRY(part<PlannedCost>(map, "cost"));
   for (const Node& loser : TRY(map.get("lost"))->items()) plan.lost.push_back(TRY(read_fields<PlannedLoser>(loser)));
 
@@ -149,6 +166,7 @@ Node to_node(const Plan& plan) {
   map.set("memory", written(plan.memory));
   map.set("total_bytes", plan.memory.total().count());
   map.set("time", written(plan.time));
+  if (plan.feed) map.set("feed", written(*plan.feed));
   if (plan.cost) map.set("cost", written(*plan.cost));
   Node lost = Node::sequence();
   for (const PlannedLoser& loser : plan.lost) lost.push(written(loser));

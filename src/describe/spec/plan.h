@@ -57,6 +57,20 @@ struct PlannedTime {
   std::optional<std::string> unknown;  // why no time is predicted: times are 0, and `steps` if it depends on them
 };
 
+// Rows for training, from shards: what the devices take and what the reader gives.
+struct PlannedFeed {
+  std::int64_t rows = 0;                // of a step
+  double row_bytes = 0;                 // of shards
+  double rows_per_second = 0;           // that the devices take; 0: the time of a step is unknown
+  double given = 0;                     // rows a second that the reader gives; 0: unknown
+  std::int64_t readers = 1, queue = 3;  // threads; batches
+  double processor_share = 0;           // that the threads take, in cores
+  Seconds wait{};                       // of a step, for rows; also in the plan's time
+  std::string source;                   // of `given`
+  std::string remedy;                   // an edit, if it waits
+  std::optional<std::string> unknown;   // why nothing is compared
+};
+
 // Rented hardware: the offer, and the cost of the whole run at the price of `price_date`.
 struct PlannedCost {
   std::string offer, on;  // "8 x a3-highgpu-8g (64 h100)"; the value for --on
@@ -80,6 +94,7 @@ struct Plan {
   PlannedMemory memory;
   PlannedTime time;
   std::optional<PlannedCost> cost;  // nothing: runs on this machine
+  std::optional<PlannedFeed> feed;  // nothing: not rows of text
   double model_utilisation = 0;     // model flops / (step time × measured rate or peak); 0: not known
   std::vector<PlannedLoser> lost;
   std::string made_by, made_at;  // version of Systole; date and time, ISO 8601 UTC

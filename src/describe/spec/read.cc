@@ -88,6 +88,7 @@ void Reader::read_default(const Key& key) {
   const std::string* preset = preset_default(key.path);
   if (preset == nullptr && key.derive) return key.derive(workload_);
   if (preset == nullptr && key.optional) return;
+  if (preset == nullptr && key.required() && given_.contains(key.instead)) return;
   if (preset == nullptr && key.required()) return missing(key);
   const std::string& yaml = preset != nullptr ? *preset : key.default_yaml;
   const Status read = key.codec.read(parse_yaml(yaml, "default").value(), workload_);

@@ -39,6 +39,7 @@ static void fields(F& f, Evaluated& e) {
   f("bits_per_byte", e.bits_per_byte);
   f("labels", e.labels);
   f("bytes", e.bytes);
+  f("source_losses", e.source_losses);
 }
 
 template <typename F>
@@ -70,6 +71,7 @@ static void fields(F& f, WorkCounted& e) {
   f("bytes_moved", e.moved);
   f("bytes_sent", e.sent);
   f("compute_s_by_kind", e.compute_by_kind);
+  f("data_wait_s_by_stage", e.waits_by_stage);
 }
 
 template <typename F>

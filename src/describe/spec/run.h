@@ -85,6 +85,7 @@ struct Evaluated {
   double loss = 0;  // mean per label
   std::optional<double> bits_per_byte;
   std::int64_t labels = 0, bytes = 0;
+  std::optional<std::vector<std::pair<std::string, double>>> source_losses;  // of a mixture: those of its sources
   bool operator==(const Evaluated&) const = default;
 };
 struct CheckpointSaved {
@@ -111,6 +112,8 @@ struct WorkCounted {
   Flops flops{};
   Bytes moved{}, sent{};
   std::vector<std::pair<std::string, Seconds>> compute_by_kind;  // of the steps; empty if the device does not report it
+  // Of data_wait, by what was waited for: read, pack, copy; nothing if it is not counted.
+  std::optional<std::vector<std::pair<std::string, Seconds>>> waits_by_stage;
   bool operator==(const WorkCounted&) const = default;
 };
 // A message for people: an op was decomposed, a retry, a stall.

@@ -33,7 +33,7 @@ std::vector<Event> one_of_each() {
       {Seconds(0.1), step(1, 0.1 + 0.2)},
       {Seconds(0.2), step(2, 0.5, 1.0 / 3)},
       {Seconds(1.25), Evaluated{1, 5.5, 2.25, 1000, 3000}},
-      {Seconds(1.5), Evaluated{1, 5.5, std::nullopt, 1000, 0}},
+      {Seconds(1.5), Evaluated{1, 5.5, std::nullopt, 1000, 0, {{{"wiki", 5.25}, {"code", 6.5}}}}},
       {Seconds(2), CheckpointSaved{1, "abc", Bytes(1) * (std::int64_t{1} << 60), Seconds(0.5), Seconds(0.25)}},
       {Seconds(3), CheckpointRemoved{1, "abc"}},
       {Seconds(4), MemoryMeasured{{{"arena", Bytes(123)}, {"data", Bytes(7)}}, Bytes(200), Bytes(123)}},

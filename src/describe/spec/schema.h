@@ -29,7 +29,8 @@ struct Key {
   std::function<void(Workload&)> derive = {};
   bool optional = false;
   Condition when = {};
-  std::string group = {};  // keys of one group exclude each other; an overlay that sets one removes the others
+  std::string instead = {};  // a required key may be left out if this one is given
+  std::string group = {};    // keys of one group exclude each other; an overlay that sets one removes the others
   bool required() const { return default_yaml.empty() && !derive && !optional; }
 };
 
@@ -92,6 +93,7 @@ bool goes_with_kind(const Key& key, const Workload& workload);
 bool applies(const Key& key, Workload& workload);
 
 std::vector<BrokenRule> broken_rules(const Workload& workload);
+void check_mixture(const Workload& workload, std::vector<BrokenRule>& broken);  // part of them
 
 // The parts of the schema.
 void add_model_keys(Schema& schema);
@@ -99,6 +101,7 @@ void add_moe_keys(Schema& schema);  // model.moe: experts
 void add_mla_keys(Schema& schema);  // model.mla: latent attention
 void add_data_keys(Schema& schema);
 void add_masking_keys(Schema& schema);  // data.masking
+void add_mixture_keys(Schema& schema);  // data.mixture: several sources
 void add_train_keys(Schema& schema);
 void add_run_keys(Schema& schema);
 void add_serve_keys(Schema& schema);  // serve: slots, objective, traffic

@@ -26,6 +26,8 @@ struct TextFields {
   Field<TextSpec::Format> format;
   Field<std::string> field, target;
   Field<Bytes> largest_document;
+  Field<TextSpec::OnBadRecord> on_bad_record;
+  Field<std::int64_t> bad_records;
 };
 
 void add_text_keys(std::vector<Key>& keys, const std::string& under, const TextFields& at, bool held_out) {
@@ -50,13 +52,24 @@ void add_text_keys(std::vector<Key>& keys, const std::string& under, const TextF
            "error: refuse, with file and offset. replace: put U+FFFD in their place. bytes: train on them as they are.",
        .default_yaml = "error"},
       "invalid_utf8", [](Workload& w) { w.data.held_out.invalid_utf8 = w.data.train.invalid_utf8; });
-  add({.codec = choice_codec<Format>(at.format,
-                                     {{"by_name", Format::by_name}, {"text", Format::text}, {"jsonl", Format::jsonl}}),
-       .doc = "by_name: .jsonl and .ndjson are JSON Lines, all else is text; .gz and .zst are unpacked.",
+  add({.codec = choice_codec<Format>(at.format, {{"by_name", Format::by_name},
+                                                 {"text", Format::text},
+                                                 {"jsonl", Format::jsonl},
+                                                 {"tfrecord", Format::tfrecord},
+                                                 {"array_record", Format::array_record},
+                                                 {"webdataset", Format::webdataset},
+                                                 {"mds", Format::mds},
+                                                 {"csv", Format::csv},
+                                                 {"numpy", Format::numpy},
+                                                 {"parquet", Format::parquet}}),
+       .doc = "by_name: .jsonl and .ndjson are JSON Lines, .tfrecord, .array_record, .tar (WebDataset), .mds, .csv, "
+              ".tsv, .npy, .npz and .parquet files of records, all else is text; .gz and .zst are unpacked.",
        .default_yaml = "by_name"},
       "format", [](Workload& w) { w.data.held_out.format = w.data.train.format; });
   add({.codec = text_codec(at.field),
-       .doc = "Field of a JSON record that holds the text, or what a t5 reads.",
+       .doc = "Field of a record that holds the text, or what a t5 reads.",
+       .more = "Of a JSON record, or of a tf.train.Example in a TFRecord or ArrayRecord. A dot: the whole record. The "
+               "ending of a sample's file in a tar; a column. A path leads into JSON: messages[*].content.",
        .default_yaml = "text"},
       "field", [](Workload& w) { w.data.held_out.field = w.data.train.field; });
   Key target{.path = under + ".target",
@@ -70,6 +83,17 @@ void add_text_keys(std::vector<Key>& keys, const std::string& under, const TextF
        .doc = "A longer document is an error; it bounds the memory of reading.",
        .default_yaml = "64MiB"},
       "largest_document", [](Workload& w) { w.data.held_out.largest_document = w.data.train.largest_document; });
+  using Bad = TextSpec::OnBadRecord;
+  add({.codec = choice_codec<Bad>(at.on_bad_record, {{"error", Bad::error}, {"skip", Bad::skip}}),
+       .doc = "What happens to a record that is damaged, has no such field or is not UTF-8.",
+       .more =
+           "error: refuse, with file, record and byte. skip: leave it out, and count it. Of TFRecord and ArrayRecord.",
+       .default_yaml = "error"},
+      "on_bad_record", [](Workload& w) { w.data.held_out.on_bad_record = w.data.train.on_bad_record; });
+  add({.codec = count_codec(at.bad_records, 1, std::int64_t{1} << 40),
+       .doc = "With on_bad_record: skip, more of them are an error.",
+       .default_yaml = "1000"},
+      "bad_records", [](Workload& w) { w.data.held_out.bad_records = w.data.train.bad_records; });
 }
 
 void add_tokenizer_keys(std::vector<Key>& keys) {
@@ -181,13 +205,31 @@ void add_data_keys(Schema& schema) {
                   .derive = [](Workload& w) { w.data.kind = data_of(w.model.task()); }});
   keys.push_back({.path = "data.train.files",
                   .codec = texts_codec(AT(data.train.files)),
-                  .doc = "Paths or patterns (*, ?, [a-z]); plain, gzip, zstd, JSON Lines.",
-                  .more = "Relative paths start at the folder where the command is given.",
-                  .when = kText});
+                  .doc = "Paths or patterns (*, ?, [a-z]); plain, gzip, zstd, JSON Lines, TFRecord, ArrayRecord.",
+                  .more = "Relative paths start at the folder where the command is given. gs://BUCKET/… and "
+                          "s3://BUCKET/… name objects of buckets.",
+                  .when = kText,
+                  .instead = "data.mixture.sources"});
   add_text_keys(keys, "data.train",
                 {AT(data.train.document), AT(data.train.invalid_utf8), AT(data.train.format), AT(data.train.field),
-                 AT(data.train.target), AT(data.train.largest_document)},
+                 AT(data.train.target), AT(data.train.largest_document), AT(data.train.on_bad_record),
+                 AT(data.train.bad_records)},
                 false);
+  keys.push_back({.path = "data.train.where",
+                  .codec = text_codec(AT(data.train.where)),
+                  .doc = "Which records are kept, of held-out files too: lang == \"en\" and score > 0.5.",
+                  .more =
+                      "Fields or paths into JSON are compared (==, !=, <, <=, >, >=, in [..], contains) and joined by "
+                      "and, or, not. Of JSON Lines and files of records.",
+                  .optional = true,
+                  .when = kText});
+  keys.push_back({.path = "data.train.dedupe",
+                  .codec = flag_codec(AT(data.train.dedupe)),
+                  .doc = "Leave out a document whose text was there before, in held-out files too.",
+                  .more = "By a hash of 128 bits: about 40 bytes of memory a document while the data are built.",
+                  .optional = true,
+                  .when = kText});
+  add_mixture_keys(schema);
   keys.push_back({.path = "data.held_out.files",
                   .codec = texts_codec(AT(data.held_out.files)),
                   .doc = "Paths or patterns, as data.train.files.",
@@ -205,7 +247,8 @@ void add_data_keys(Schema& schema) {
        .group = "held-out text"});
   add_text_keys(keys, "data.held_out",
                 {AT(data.held_out.document), AT(data.held_out.invalid_utf8), AT(data.held_out.format),
-                 AT(data.held_out.field), AT(data.held_out.target), AT(data.held_out.largest_document)},
+                 AT(data.held_out.field), AT(data.held_out.target), AT(data.held_out.largest_document),
+                 AT(data.held_out.on_bad_record), AT(data.held_out.bad_records)},
                 true);
   add_tokenizer_keys(keys);
   keys.push_back({.path = "data.packing",
@@ -213,6 +256,25 @@ void add_data_keys(Schema& schema) {
                   .doc = "Several documents share a row; no token looks into another document.",
                   .more = "false: one piece of a document a row, the rest of the row is empty; so are a t5's pairs.",
                   .default_yaml = "true",
+                  .when = kText});
+  keys.push_back(
+      {.path = "data.drop_remainder",
+       .codec = flag_codec(AT(data.drop_remainder)),
+       .doc = "Leave out the rows at an epoch's end that do not fill a step.",
+       .more = "Without it such a step goes on with the next epoch's rows. Evaluation takes all rows anyway.",
+       .optional = true,
+       .when = kText});
+  keys.push_back({.path = "data.readers",
+                  .codec = optional_count_codec(AT(data.readers), 1, 64),
+                  .doc = "Threads that read rows for the steps to come; order and bits do not depend on it.",
+                  .more = "Without it, one, or as many as `systole data probe --save` found to be enough.",
+                  .optional = true,
+                  .when = kText});
+  keys.push_back({.path = "data.queue",
+                  .codec = optional_count_codec(AT(data.queue), 2, 1024),
+                  .doc = "Batches in memory: the one of the step, and those read ahead.",
+                  .more = "Without it, two more than readers, and deeper where the storage falters.",
+                  .optional = true,
                   .when = kText});
   add_masking_keys(schema);
   add_linear_keys(keys);
@@ -224,6 +286,19 @@ void add_data_keys(Schema& schema) {
                   .codec = text_codec(AT(data.folder)),
                   .doc = "Where prepared data is kept: tokenizer, token shards, packing tables, by content.",
                   .default_yaml = "build/data"});
+  schema.sections.push_back({"data.cache", "Objects of buckets that are read, as files of this machine.", {}, {}});
+  keys.push_back({.path = "data.cache.folder",
+                  .codec = text_codec(AT(data.cache_folder)),
+                  .doc = "Where objects of gs:// and s3:// are kept, by content. Runs and ranks share it.",
+                  .derived = "objects in data.folder",
+                  .derive = [](Workload& w) { w.data.cache_folder = w.data.folder + "/objects"; },
+                  .when = kText});
+  keys.push_back({.path = "data.cache.limit",
+                  .codec = optional_bytes_codec(AT(data.cache_limit), Bytes(1)),
+                  .doc = "Of all objects there. The least recently used go first, and none that a process reads.",
+                  .more = "Without it: what the disk has.",
+                  .optional = true,
+                  .when = kText});
 }
 
 }  // namespace systole

@@ -135,12 +135,14 @@ void add_run_keys(Schema& schema) {
                   .more = "Without it training waits until the checkpoint is written, and needs no memory for a copy: "
                           "with AdamW three numbers less a parameter.",
                   .default_yaml = "true"});
-  keys.push_back({.path = "checkpoint.folder",
-                  .codec = text_codec(AT(checkpoint.folder)),
-                  .doc = "Where they go, a path or file:///path; a relative path is inside the run's folder.",
-                  .more = "An absolute one, as on another disk, is of one run: another that begins there is refused. "
-                          "Stores of other schemes, such as gs:// and s3://, are refused when the workload is read.",
-                  .default_yaml = "checkpoints"});
+  keys.push_back(
+      {.path = "checkpoint.folder",
+       .codec = text_codec(AT(checkpoint.folder)),
+       .doc = "Where they go, a path or file:///path; a relative path is inside the run's folder.",
+       .more = "An absolute one, as on another disk, is of one run: another that begins there is refused. "
+               "gs://BUCKET/FOLDER is in Cloud Storage, s3://BUCKET/FOLDER in S3. Stores of other schemes are refused "
+               "when the workload is read.",
+       .default_yaml = "checkpoints"});
   keys.push_back({.path = "checkpoint.compress",
                   .codec = bool_codec(AT(checkpoint.compress)),
                   .doc = "Chunks of which a sample shrinks by 10% are compressed with zstd; the others are not.",

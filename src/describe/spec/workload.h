@@ -46,19 +46,26 @@ struct Portion {
   bool operator==(const Portion&) const = default;
 };
 
+std::int64_t steps_of(const Portion& portion, std::int64_t whole);  // whole: the run's steps
+
 // A set of text files.
 struct TextSpec {
   enum class Document { line, blank_line, file };
   enum class InvalidUtf8 { error, replace, bytes };
-  enum class Format { by_name, text, jsonl };
+  enum class Format { by_name, text, jsonl, tfrecord, array_record, webdataset, mds, csv, numpy, parquet };
+  enum class OnBadRecord { error, skip };
 
   std::vector<std::string> files;  // paths or patterns; empty for a held-out set given as a fraction
   Document document = Document::line;
   InvalidUtf8 invalid_utf8 = InvalidUtf8::error;
   Format format = Format::by_name;
-  std::string field = "text";  // of a JSON record
+  std::string field = "text";  // of a record
   std::string target;          // for pairs: the field with the answer; empty: documents
   Bytes largest_document = kMiB * 64;
+  OnBadRecord on_bad_record = OnBadRecord::error;
+  std::int64_t bad_records = 1000;  // skipped at most
+  std::string where;    // which records are kept; empty: all. Of data.train, and the same for held-out files
+  bool dedupe = false;  // a text that was there before is left out. As `where`
 };
 
 struct TokenizerSpec {
@@ -72,16 +79,42 @@ struct TokenizerSpec {
   Bytes sample = kMiB * 4;      // amount of training text to train the tokenizer on
 };
 
+// Several sources of text, drawn from in proportion; in place of data.train's files.
+struct MixtureSpec {
+  enum class By { tokens, documents, bytes };
+  enum class Exhausted { repeat, stop, rescale };
+  struct Source {
+    std::string name;
+    TextSpec text;
+    std::optional<double> weight;        // of all sources or of none: by size
+    std::optional<std::int64_t> epochs;  // at most so many; none: without end
+  };
+  struct Phase {
+    Portion from;                 // of the run's steps
+    std::vector<double> weights;  // one of each source; 0: not in this phase
+  };
+  std::vector<Source> sources;
+  By by = By::tokens;      // what the weights count
+  double temperature = 1;  // weights by size: size^(1/temperature)
+  Exhausted exhausted = Exhausted::repeat;
+  std::vector<Phase> schedule;  // empty: the same weights throughout
+};
+
 struct DataSpec {
   enum class Kind { text, linear };
 
   Kind kind = Kind::text;
   TextSpec train, held_out;
+  MixtureSpec mixture;           // without sources: data.train
   double held_out_fraction = 0;  // fraction of the training documents, chosen by hash, when held_out has no files
   TokenizerSpec tokenizer;
-  bool packing = true;    // several documents per row
-  std::int64_t seed = 0;  // for row order, the held-out hash and synthetic data
-  std::string folder;     // folder for prepared data
+  bool packing = true;                         // several documents per row
+  bool drop_remainder = false;                 // rows at an epoch's end that do not fill a step
+  std::int64_t seed = 0;                       // for row order, the held-out hash and synthetic data
+  std::string folder;                          // folder for prepared data
+  std::string cache_folder;                    // of objects that are read from buckets
+  std::optional<Bytes> cache_limit;            // of all of them; none: what the disk has
+  std::optional<std::int64_t> readers, queue;  // threads that read rows, batches in the queue; nothing: the plan says
 
   // bert: fraction of a row's tokens to predict; of those, the fractions replaced by the mask and by a random token
   double masked_share = 0.15, masked_hidden = 0.8, masked_random = 0.1;

@@ -4,7 +4,9 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "describe/spec/workload.h"
@@ -35,6 +37,8 @@ class BatchSource {
   virtual Result<const StepBatch*> next() = 0;
   // The position after the last batch returned: a JSON object for a checkpoint.
   virtual Node cursor() const = 0;
+  // What the consumer waited for so far, by stage; empty: not counted.
+  virtual std::vector<std::pair<std::string, Seconds>> waits() const { return {}; }
 };
 
 // Packed rows of tokens. `start`: a cursor(), or null. Errors: those of RowReader; invalid for a foreign cursor.

@@ -32,6 +32,11 @@ class TextBatchSource : public BatchSource {
     return Node::map({{"epoch", at.epoch}, {"row", at.row}});
   }
 
+  std::vector<std::pair<std::string, Seconds>> waits() const override {
+    const RowStages waits = reader_.waits();
+    return {{"held up", waits.held}, {"read", waits.read}, {"pack", waits.pack}};
+  }
+
  private:
   void input(std::string_view name, std::span<const std::int32_t> values) {
     if (values.empty()) return;

@@ -381,6 +381,7 @@ Result<TrainOutcome> Trainer::run() {
   }
   outcome.saved = saved_step_ == state_.step;
   outcome.state = state_;
+  outcome.waits = parts_.source->waits();
   return outcome;
 }
 

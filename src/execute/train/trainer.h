@@ -61,6 +61,9 @@ struct TrainerParts {
   std::unique_ptr<BatchSource> source;
   // A new pass over the held-out rows; empty if there are none.
   std::function<Result<std::unique_ptr<BatchSource>>()> held_out;
+  // Of a mixture: the names of its sources, and the source of each batch of such a pass. Empty: not by source.
+  std::vector<std::string> held_out_names;
+  std::vector<std::size_t> held_out_batches;
   std::function<bool()> stop_requested;  // by a signal
   // Remaining notice after a stop request; empty: unlimited.
   std::function<Seconds()> time_to_stop;
@@ -95,8 +98,9 @@ struct TrainOutcome {
   bool budget_used = false;  // it stopped because the budget is used
   std::string detail;        // of a divergence: the step, and remedies, best first
   TrainState state;
-  bool saved = false;                   // the state is in a checkpoint
-  std::optional<Evaluated> evaluation;  // the final one, over all held-out rows
+  bool saved = false;                                  // the state is in a checkpoint
+  std::optional<Evaluated> evaluation;                 // the final one, over all held-out rows
+  std::vector<std::pair<std::string, Seconds>> waits;  // for rows, by stage of the reader; empty: not counted
 };
 
 class Trainer {

@@ -7,6 +7,20 @@
 #include "execute/train/trainer.h"
 
 namespace systole {
+namespace {
+
+struct LossOfSource {
+  double sum = 0;
+  std::int64_t labels = 0;
+  void add(double total, std::int64_t count) {
+    sum += total;
+    labels += count;
+  }
+  double mean() const { return sum / static_cast<double>(labels); }
+};
+using LossesBySource = std::vector<LossOfSource>;
+
+}  // namespace
 
 // Starts the next rows of a pass. False: there are none.
 Result<bool> Trainer::start_evaluation(BatchSource& rows, StartedEvaluation& started) {
@@ -39,6 +53,7 @@ Result<Evaluated> Trainer::evaluate(std::int64_t batches) {
   evaluated_step_ = state_.step;
   evaluated_loss_.reset();
   double sum = 0;
+  LossesBySource by_source(parts_.held_out_names.size());
   std::int64_t asked = 0;
   const auto start_next = [&]() -> Result<bool> {
     if (batches > 0 && asked == batches) return false;
@@ -49,7 +64,9 @@ Result<Evaluated> Trainer::evaluate(std::int64_t batches) {
     StartedEvaluation& one = evaluations_[static_cast<std::size_t>(b % 2)];
     const bool next = ahead_ && TRY(start_next());
     TRY(wait_for(one.in_flight));
-    sum += taken(one.in_flight, 0, evaluate_loss_);
+    const double total = taken(one.in_flight, 0, evaluate_loss_);
+    sum += total;
+    if (!by_source.empty()) by_source[parts_.held_out_batches[static_cast<std::size_t>(b)]].add(total, one.labels);
     result.labels += one.labels;
     result.bytes += one.bytes;
     if (b + 1 == compared) evaluated_loss_ = mean(sum);
@@ -57,6 +74,11 @@ Result<Evaluated> Trainer::evaluate(std::int64_t batches) {
   }
   result.loss = mean(sum);
   if (!evaluated_loss_) evaluated_loss_ = result.loss;
+  for (std::size_t s = 0; s < by_source.size(); ++s) {
+    if (by_source[s].labels == 0) continue;
+    if (!result.source_losses) result.source_losses.emplace();
+    result.source_losses->emplace_back(parts_.held_out_names[s], by_source[s].mean());
+  }
   if (result.bytes > 0) result.bits_per_byte = sum / std::numbers::ln2 / static_cast<double>(result.bytes);
   return result;
 }

@@ -27,6 +27,9 @@ Workload numbers_of(const Workload& workload) {
   decides.command = workload.command;
   decides.model = workload.model;
   decides.data = workload.data;
+  decides.data.cache_folder.clear();
+  decides.data.cache_limit.reset();
+  decides.data.readers = decides.data.queue = std::nullopt;
   decides.train = workload.train;
   decides.train.steps = decides.train.tokens = std::nullopt;  // a run may be extended
   decides.train.time = std::nullopt;

@@ -51,8 +51,49 @@ void high_rate(const Workload& w, Found& found) {
                    "train.optimizer: { rate: 3e-4 … 3e-3, clip: 1 }"});
 }
 
-constexpr void (*kRules[])(const Workload&, Found&) = {held_out, best_without_evaluation, checkpoint_never,
-                                                       ragged_batch, high_rate};
+// The volume that a path is in; null: none.
+const VolumeSpec* volume_of(const Workload& w, const std::string& path) {
+  const VolumeSpec* found = nullptr;
+  std::size_t longest = 0;
+  for (const auto& [mount, volume] : w.volumes) {
+    const bool inside = path == mount || path.starts_with(mount.ends_with('/') ? mount : mount + "/");
+    if (!inside || mount.size() < longest) continue;
+    found = &volume;
+    longest = mount.size();
+  }
+  return found;
+}
+
+// A mounted bucket answers each small read by a request of its own.
+void rows_in_a_bucket(const Workload& w, Found& found) {
+  if (w.data.kind != DataSpec::Kind::text) return;
+  const VolumeSpec* volume = volume_of(w, w.data.folder);
+  if (volume == nullptr || volume->kind != VolumeSpec::Kind::bucket) return;
+  found.push_back(
+      {"rows_in_a_bucket", "data.folder",
+       fmt::format("in the bucket '{}', uncached: every step reads its rows in pieces of 4 KiB, each of them "
+                   "a request",
+                   volume->of),
+       "data.folder on a local SSD: volumes: { /scratch: { local_ssd: true } }"});
+}
+
+// Its rename copies, and two writers do not see each other.
+void checkpoints_in_a_mounted_bucket(const Workload& w, Found& found) {
+  const VolumeSpec* volume = volume_of(w, w.checkpoint.folder);
+  if (volume == nullptr || volume->kind != VolumeSpec::Kind::bucket) return;
+  found.push_back(
+      {"checkpoints_in_a_mounted_bucket", "checkpoint.folder",
+       "in a mounted bucket, whose rename and fsync are not those of a disk",
+       fmt::format("checkpoint.folder: gs://{}/checkpoints, which is written without the mount", volume->of)});
+}
+
+void rows_of_padding(const Workload& w, Found& found) {
+  if (std::optional<Lint> padded = padded_rows(w)) found.push_back(*std::move(padded));
+}
+
+constexpr void (*kRules[])(const Workload&, Found&) = {
+    held_out,         best_without_evaluation,         checkpoint_never, ragged_batch, high_rate,
+    rows_in_a_bucket, checkpoints_in_a_mounted_bucket, rows_of_padding};
 
 }  // namespace
 
@@ -96,6 +137,33 @@ std::optional<Lint> empty_rows(const Workload& w) {
   found.hint = fmt::format("train.batch: {}", rows * parts);
   if (train.exact) found.hint += fewer_shards(train);
   if (!train.exact && devices == 1) found.hint += ", or let train.microbatches divide train.batch";
+  return found;
+}
+
+std::optional<Lint> padded_rows(const Workload& w, bool static_shapes, const std::optional<MeasuredRows>& measured) {
+  constexpr double kLittle = 0.1;
+  const bool pairs = w.model.task() == Task::pairs;
+  const bool accelerator =
+      static_shapes || !w.resources.accelerators.empty() || w.resources.gpus_per_node.value_or(0) > 0;
+  if (w.data.kind != DataSpec::Kind::text || !accelerator || (w.data.packing && !pairs)) return std::nullopt;
+  if (measured && measured->padding < kLittle) return std::nullopt;
+  Lint found{"padded_rows", pairs ? "model.context" : "data.packing", "", ""};
+  found.text = pairs ? fmt::format("a pair in each row of {} + {}", w.model.context(),
+                                   counted(w.model.target_context(), "token"))
+                     : fmt::format("one text in each row of {}", counted(w.model.context(), "token"));
+  found.text += measured ? fmt::format(": {:.0f}% of what an accelerator computes is padding", 100 * measured->padding)
+                         : ": an accelerator computes their padding too; how much it is, is known once the data are "
+                           "built (systole data build)";
+  const auto rounded = [](std::int64_t length) { return (length + 7) / 8 * 8; };
+  if (!pairs) {
+    found.hint = "data.packing: true";
+  } else if (measured) {
+    found.hint = fmt::format("model.context: {} and model.target_context: {} hold 99% of the inputs and targets",
+                             std::min(rounded(measured->most), w.model.context()),
+                             std::min(rounded(measured->most_of_targets), w.model.target_context()));
+  } else {
+    found.hint = "systole data lengths shows which model.context and model.target_context hold most of them";
+  }
   return found;
 }
 

@@ -20,6 +20,16 @@ struct Lint {
 // the same shape, so missing rows are padded. The numbers are right; time and memory are those of a larger batch.
 std::optional<Lint> empty_rows(const Workload& workload);
 
+// What is known of the training rows once the data are built.
+struct MeasuredRows {
+  double padding = 0;                          // the share of an epoch's positions
+  std::int64_t most = 0, most_of_targets = 0;  // tokens that 99% of the texts (of pairs: inputs, targets) do not exceed
+};
+// Texts of many lengths, each in a row of its own, on a device for which every row has the same shape: it computes the
+// padding too. `static_shapes`: such a device, whatever the workload's resources say.
+std::optional<Lint> padded_rows(const Workload& workload, bool static_shapes = false,
+                                const std::optional<MeasuredRows>& measured = std::nullopt);
+
 // In the order of the rules; empty: no warnings.
 std::vector<Lint> lint(const Workload& workload);
 

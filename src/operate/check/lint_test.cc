@@ -97,9 +97,59 @@ TEST(Lint, one_server_on_a_spot_machine) {
   EXPECT_EQ(served("", "spot"), "") << "they are planned first";
 }
 
+// Texts on an accelerator: packed, one a row, pairs.
+Workload of_texts(const std::string& family, const std::string& data, const std::string& resources) {
+  return read_workload("systole: 1\nname: x\nmodel: { family: " + family +
+                           ", layers: 1, width: 16, heads: 2, context: 64 }\ndata: { train: { files: a.jsonl }" + data +
+                           " }\ntrain: { batch: 8, steps: 100, optimizer: { rate: 1e-3 } }\ncheckpoint: { every: 10 "
+                           "}\n" +
+                           resources,
+                       "x.yaml")
+      .value();
+}
+
+TEST(Lint, rows_of_padding_on_an_accelerator) {
+  const std::string trained = ", tokenizer: { vocabulary: 300 }", tpu = "resources: { accelerators: v5e }\n";
+  EXPECT_EQ(rules(of_texts("gpt", trained, tpu)), Rules{});
+  EXPECT_EQ(rules(of_texts("gpt", trained + ", packing: false", "")), Rules{});
+  const Workload padded = of_texts("gpt", trained + ", packing: false", tpu);
+  EXPECT_EQ(rules(padded), Rules{"padded_rows"});
+  EXPECT_EQ(padded_rows(padded)->key, "data.packing");
+  EXPECT_EQ(padded_rows(padded)->hint, "data.packing: true");
+  EXPECT_EQ(padded_rows(padded, false, MeasuredRows{.padding = 0.84375})->text,
+            "one text in each row of 64 tokens: 84% of what an accelerator computes is padding");
+  EXPECT_FALSE(padded_rows(padded, false, MeasuredRows{.padding = 0.09}));
+  EXPECT_TRUE(padded_rows(of_texts("gpt", trained + ", packing: false", ""), true));
+
+  const Workload pairs = of_texts("t5", trained, tpu);
+  EXPECT_EQ(rules(pairs), Rules{"padded_rows"});
+  const Lint found = *padded_rows(pairs, false, MeasuredRows{.padding = 0.6, .most = 21, .most_of_targets = 500});
+  EXPECT_EQ(found.key, "model.context");
+  EXPECT_EQ(found.hint, fmt::format("model.context: 24 and model.target_context: {} hold 99% of the inputs and targets",
+                                    pairs.model.target_context()));
+}
+
 TEST(Lint, a_high_rate_without_clipping) {
   EXPECT_EQ(rules(workload("batch: 8, optimizer: { kind: adamw, rate: 0.1, clip: 0 }")), Rules{"high_rate"});
   EXPECT_EQ(rules(workload("batch: 8, optimizer: { kind: adamw, rate: 0.1, clip: 1 }")), Rules{});
+}
+
+TEST(Lint, rows_and_checkpoints_in_a_mounted_bucket) {
+  const auto found = [](const std::string& folder, const std::string& mount) {
+    const Workload w =
+        read_workload(
+            "systole: 1\nname: x\nmodel: { family: gpt, layers: 1, width: 16, heads: 2, context: 32 }\ndata: { train: "
+            "{ files: "
+            "a.txt }, folder: " +
+                folder + ", tokenizer: { vocabulary: 300 } }\ntrain: { batch: 2, steps: 3, " + std::string(kSgd) +
+                " }\nvolumes: { " + mount + ": { bucket: corpus } }\ncheckpoint: { every: 1, folder: /data/saved }\n",
+            "x.yaml")
+            .value();
+    return rules(w);
+  };
+  EXPECT_EQ(found("/data/tokens", "/data"), (Rules{"rows_in_a_bucket", "checkpoints_in_a_mounted_bucket"}));
+  EXPECT_EQ(found("/database", "/data"), Rules{"checkpoints_in_a_mounted_bucket"});
+  EXPECT_EQ(found("/scratch/tokens", "/corpus"), Rules{});
 }
 
 }  // namespace

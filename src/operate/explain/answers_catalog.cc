@@ -230,6 +230,9 @@ Status storage(const TopicFacts& facts, TopicAnswer& lines) {
   for (const auto& [path, claim] : facts.workload->claims)
     lines.workload.push_back(fmt::format("{} is the claim {}", path, claim));
   for (const std::string& file : facts.workload->data.train.files) lines.workload.push_back("it reads " + file);
+  for (const MixtureSpec::Source& source : facts.workload->data.mixture.sources)
+    for (const std::string& file : source.text.files)
+      lines.workload.push_back(fmt::format("it reads {} ({})", file, source.name));
   return {};
 }
 

@@ -170,7 +170,7 @@ Result<TextFacts> facts_of_text(const std::vector<std::string>& files) {
                  to_string(facts.bytes))
         .hinted(fmt::format("a text of {} or more; --pattern linear trains without a text", to_string(kLeastText)));
   const CutText cut_text = TRY(cut(text, shown));
-  facts.records = format_of(text.paths.front(), TextFormat::by_name) == TextFormat::jsonl;
+  facts.records = format_of(text.paths.front(), TextFormat::by_name) != TextFormat::text;
   facts.document = cut_text.rule;
   facts.held_out = cut_text.held_out;
   facts.documents = std::ssize(cut_text.read.texts);

@@ -75,6 +75,8 @@ void count_process(WhyReport& report, TimeByCategory& measured, const std::vecto
     report.counted_steps += work->steps;
     report.counted_flops += work->flops;
     for (const auto& [kind, time] : work->compute_by_kind) add_to(report.measured_by_kind, kind, time);
+    if (work->waits_by_stage)
+      for (const auto& [stage, time] : *work->waits_by_stage) add_to(report.waits_by_stage, stage, time);
   }
   if (const auto* memory = last_of<MemoryMeasured>(process)) {
     report.measured_arena = std::max(report.measured_arena, memory->arena_high_water);
@@ -183,6 +185,8 @@ Node to_node(const WhyReport& r) {
   for (const auto& [kind, time] : r.compute_by_kind) kinds.set(kind, time.count());
   Node measured_kinds = Node::map();
   for (const auto& [kind, time] : r.measured_by_kind) measured_kinds.set(kind, time.count());
+  Node waits = Node::map();
+  for (const auto& [stage, time] : r.waits_by_stage) waits.set(stage, time.count());
   Node notes = Node::sequence();
   for (const Note& note : r.notes)
     notes.push(Node::map({{"level", note.level}, {"what", note.what}, {"text", note.text}}));
@@ -201,6 +205,7 @@ Node to_node(const WhyReport& r) {
                     {"time", rows},
                     {"predicted_compute_s_of_a_step", kinds},
                     {"measured_compute_s_of_a_step", measured_kinds},
+                    {"measured_data_wait_s", waits},
                     {"counted_steps", r.counted_steps},
                     {"planned_flops", r.planned_flops.count()},
                     {"counted_flops", r.counted_flops.count()},

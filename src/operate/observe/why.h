@@ -41,6 +41,7 @@ struct WhyReport {
   Bytes planned_arena{}, measured_arena{}, planned_memory{}, resident{};
   std::vector<std::pair<std::string, Seconds>> compute_by_kind;   // predicted, per step
   std::vector<std::pair<std::string, Seconds>> measured_by_kind;  // per counted step; empty if not measured
+  std::vector<std::pair<std::string, Seconds>> waits_by_stage;    // of data_wait, measured; empty if not counted
   // Model FLOP rate over compute and update time, divided by the matmul rate measured here; only if calibrated.
   std::optional<double> matmul_ratio;
   std::string withheld;  // instead of a ratio above 1: both inputs, one of which is wrong

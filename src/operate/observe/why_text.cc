@@ -88,8 +88,19 @@ std::string kinds_of(const WhyReport& r) {
   return text + "\n";
 }
 
-std::string account_of(const WhyReport& r) {
+// What a wait for rows was for, if it matters.
+std::string waits_of(const WhyReport& r) {
+  Seconds all{};
+  for (const auto& [stage, time] : r.waits_by_stage) all += time;
+  if (all <= r.wall * 0.01) return "";
   std::string text;
+  for (const auto& [stage, time] : r.waits_by_stage)
+    text += fmt::format("{}{} {}", text.empty() ? "rows    waited for: " : ", ", stage, to_string(time));
+  return text + "\n";
+}
+
+std::string account_of(const WhyReport& r) {
+  std::string text = waits_of(r);
   if (r.counted_steps > 0 && r.counted_flops == Flops()) {
     text += fmt::format("FLOPs   {} planned, counted by nobody: XLA ran {} as it saw fit\n",
                         with_commas(r.planned_flops.count()), counted(r.counted_steps, "step"));

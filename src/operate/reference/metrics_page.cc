@@ -21,7 +21,8 @@ const char* meaning_of(const EventBody& body) {
              "found none; `seconds` is the time since the step before ended, by category.";
     }
     const char* operator()(const Evaluated&) const {
-      return "The held-out set was evaluated. `bits_per_byte` is all negative log likelihood / ln 2 / bytes of text.";
+      return "The held-out set was evaluated. `bits_per_byte` is all negative log likelihood / ln 2 / bytes of text. "
+             "`source_losses`, of a mixture, are the losses on its sources.";
     }
     const char* operator()(const CheckpointSaved&) const {
       return "A checkpoint is whole. `bytes` were written for it.";
@@ -65,7 +66,10 @@ std::string metrics_page() {
       "| event | keys | |\n|---|---|---|\n",
       kMadeBy);
   for (EventBody& body : one_of_each(std::make_index_sequence<std::variant_size_v<EventBody>>())) {
-    if (auto* evaluated = std::get_if<Evaluated>(&body)) evaluated->bits_per_byte = 1;
+    if (auto* evaluated = std::get_if<Evaluated>(&body)) {
+      evaluated->bits_per_byte = 1;
+      evaluated->source_losses.emplace();
+    }
     if (auto* step = std::get_if<StepEnded>(&body)) step->dropped = 0;
     const Node line = parse_json(to_json_line(Event{Seconds(), body}), "event").value();
     std::string keys;

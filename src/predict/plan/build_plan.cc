@@ -35,6 +35,7 @@ Plan build_plan(PlanParts parts, const Program& program, std::string made_by, st
   plan.memory = std::move(parts.memory);
   plan.time = std::move(parts.time);
   plan.cost = std::move(parts.cost);
+  plan.feed = std::move(parts.feed);
   plan.model_utilisation = parts.model_utilisation;
   plan.lost = std::move(parts.lost);
   plan.made_by = std::move(made_by);

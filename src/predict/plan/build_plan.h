@@ -22,6 +22,7 @@ struct PlanParts {
   PlannedMemory memory;                        // of that device
   PlannedTime time;
   std::optional<PlannedCost> cost;  // nothing: on this machine
+  std::optional<PlannedFeed> feed;  // nothing: not rows of text
   double model_utilisation = 0;     // 0: unknown
   std::vector<PlannedLoser> lost;
 };

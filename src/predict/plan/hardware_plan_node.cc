@@ -115,6 +115,7 @@ Node offered_plan_node(const HardwarePlan& plan, const PlanAdditions& beside) {
                               {"fits", one.fits}}));
   document.set("same_layout_but", std::move(sensitive));
   document.set("this_machine", beside.this_machine);
+  document.set("feed_of_choice", beside.feed);
   document.set("counts", counts_node(choice.counts));
   document.set("search_seconds", plan.searched.count());
   return document;

@@ -10,6 +10,7 @@ namespace systole {
 struct PlanAdditions {
   Node quotas;        // of a project that creates the choice's nodes
   Node this_machine;  // null: not asked for, or it cannot train the workload
+  Node feed;          // null: not rows of text
 };
 Node offered_plan_node(const HardwarePlan& plan, const PlanAdditions& beside);
 

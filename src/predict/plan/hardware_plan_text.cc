@@ -265,7 +265,7 @@ std::string offered_plan_text(const HardwarePlan& plan, const PlanTextOptions& o
   std::string text = fmt::format("{}: {}, {} of {} a step, {}; the stack is '{}'\n\n", plan.workload.name,
                                  counted(plan.parameters, "parameter"), counted(plan.workload.train.batch, "row"),
                                  counted(plan.sequence_length, "token"), steps_words(plan), plan.rules.stack.name);
-  if (plan.choice.chosen) text += chosen_text(plan, options);
+  if (plan.choice.chosen) text += chosen_text(plan, options) + options.feed;
   if (options.drawings) text += time_drawing(plan);
   text += proved_text(plan, width) + front_text(plan, width);
   if (options.drawings) text += front_drawing(plan);

@@ -20,6 +20,7 @@ struct PlanTextOptions {
   std::function<std::string(std::string_view)> bold;  // the names of options, as the terminal shows them
   std::vector<std::string> quotas;                    // a line each, of a project that creates the choice's nodes
   std::string this_machine;                           // its lines; "": not asked for
+  std::string feed;                                   // its lines; "": not rows of text
 };
 std::string offered_plan_text(const HardwarePlan& plan, const PlanTextOptions& options);
 

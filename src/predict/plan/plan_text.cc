@@ -4,6 +4,7 @@
 
 #include "ground/base/counted.h"
 #include "ground/draw/text_table.h"
+#include "predict/plan/feed_plan.h"
 
 namespace systole {
 namespace {
@@ -29,6 +30,8 @@ std::string time_text(const PlannedTime& time) {
   for (const auto& [kind, seconds] : time.compute_by_kind)
     if (seconds >= sum * 0.0005)  // less is printed as 0%
       rows.push_back({kind, to_string(seconds), fmt::format("{:.0f}%", 100 * (seconds / sum)), bar(seconds / sum)});
+  if (const Seconds wait = time.step[Category::data_wait]; wait > Seconds())
+    rows.push_back({"waiting for rows", to_string(wait), "", ""});
   rows.push_back({"step", to_string(time.step.total()), "", ""});
   return table({"time of a step", ">", ">", ""}, rows);
 }
@@ -68,6 +71,7 @@ std::string plan_text(const Plan& plan, std::int64_t done) {
   text += fmt::format("{}: {} of {}\n\n", fits ? "fits" : "does not fit", to_string(plan.memory.total()),
                       to_string(plan.memory.limit));
   text += memory_text(plan.memory) + "\n" + time_text(plan.time) + "\n";
+  if (plan.feed) text += feed_text(*plan.feed, plan.time.step.total());
   if (plan.time.unknown)
     return text + (plan.time.steps > 0 ? counted(std::llround(plan.time.steps), "step") + "\n" : "") +
            fmt::format("program {}\n", plan.program.hash);

@@ -162,6 +162,13 @@ TEST(RenderHardware, a_pod_has_what_is_left_of_its_machine) {
   };
   EXPECT_EQ(requests("v5e:4x4"), "110 175Gi") << "of 112 and 192";
   EXPECT_EQ(requests("a2-highgpu-8g:1", {"resources.threads=8"}), "64 644Gi") << "eight ranks";
+  const auto trains = [](const std::string& readers) {
+    const std::vector<Node> objects = objects_of(
+        workload("gpt2-124m.yaml", on("g2-standard-8:1", {"resources.threads=2", "data.readers=" + readers})));
+    return text(at(pod_of(job_of(objects)), "containers.0.resources.requests"), "cpu");
+  };
+  EXPECT_EQ(trains("2"), "4") << "the threads that read, too";
+  EXPECT_EQ(trains("32"), "6") << "as far as the machine has them";
   const std::string said = refusals("ddp.yaml", on("a2-highgpu-8g:1", {"resources.threads=16"}));
   EXPECT_NE(said.find("resources.threads: 16 for each of 8 ranks; a2-highgpu-8g leaves 94 to a pod"), said.npos)
       << said;

@@ -53,6 +53,10 @@ void add_host_share(const KubernetesJob& k, PodParts& parts) {
   const bool known = share.cpus > 0;
   const auto note = [&](Error e) { parts.wrong.push_back(std::move(e)); };
   std::int64_t cpus = resources.threads ? *resources.threads * job.ranks_per_node : share.cpus;
+  if (resources.threads && k.workload().data.readers) {  // they read while the others compute
+    const std::int64_t with_readers = cpus + *k.workload().data.readers * job.ranks_per_node;
+    cpus = known ? std::max(cpus, std::min(with_readers, share.cpus)) : with_readers;
+  }
   if (cpus < 1)
     note(key_error(ErrorKind::invalid, "resources.threads", "a pod says how many processors it needs")
              .hinted("resources: { threads: 8 }: of each rank"));
