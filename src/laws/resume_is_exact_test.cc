@@ -150,5 +150,37 @@ TEST(ResumeIsExact, killed_at_any_moment) {
                    resumed, HasFailure() ? "not the same" : "every bit the same"));
 }
 
+constexpr const char* kMixedJob = R"(systole: 1
+name: tiny
+model: { family: gpt, layers: 2, width: 32, heads: 2, context: 32, dropout: 0.1 }
+data:
+  mixture:
+    sources: { words: { files: text.txt }, numbers: { files: numbers.txt, epochs: 1 } }
+    schedule: [ { from: 0, words: 3, numbers: 1 }, { from: 50%, words: 1, numbers: 1 } ]
+  tokenizer: { vocabulary: 300 }
+  folder: data
+train: { exact: true, batch: 6, microbatches: 2, steps: 40, optimizer: { rate: 3e-3 }, precision: bf16 }
+checkpoint: { every: 4, keep: 2 }
+resources: { threads: 2 }
+)";
+
+// Its rows are weighed anew at step 20, and the second source is exhausted on the way.
+TEST(ResumeIsExact, a_mixture_killed_three_times_within_an_epoch) {
+  const Workshop shop;
+  std::string numbers;
+  for (int i = 0; i < 150; ++i) numbers += fmt::format("{} and {} are {}.\n", i * 7919 % 1000, i, i * 7919 % 1000 + i);
+  shop.write("numbers.txt", numbers);
+  shop.write("job.yaml", kMixedJob);
+  const KilledRun whole = uninterrupted(shop);
+  for (const char* at : {"kill=compute@6", "kill=commit@2", "kill=update@9"}) {
+    const Captured killed = shop.systole(words_of(shop, "killed", at));
+    ASSERT_EQ(killed.exit.signal, SIGKILL) << at << killed.out << killed.err;
+  }
+  std::int64_t saved = 0;
+  go_on_to_the_end(shop, "killed", saved);
+  EXPECT_GT(saved, 0);
+  expect_same(result_of(shop, "killed"), whole);
+}
+
 }  // namespace
 }  // namespace systole::laws

@@ -210,10 +210,9 @@ void add_batch(Subcommand app, Context& context) {
   auto options = std::make_shared<BatchCommand>();
   Subcommand command = add_command(app, "batch", "a model's answer to each row of a file", options, context, batch);
   command
-      .add_option(
-          "job", options->job,
-          "a YAML file: model, input (.jsonl, .csv or .txt), output, kind (completions, chat, embeddings, classify "
-          "or score), prompt, and fields of the requests")
+      .add_option("job", options->job,
+                  "a YAML file: model, input (.jsonl, .csv, .parquet or .txt), output (.jsonl, .parquet or .csv), kind "
+                  "(completions, chat, embeddings, classify or score), prompt, and fields of the requests")
       .required();
   command.add_flag("--dry-run", options->dry_run,
                    "print the rows, tokens, predicted time and memory of what is left to do, and compute nothing");

@@ -1,16 +1,26 @@
-// `systole data build | show | verify WORKLOAD`: the tokens of a workload's text.
+// `systole data build | show | verify WORKLOAD`: the tokens of a workload's text. Other commands of the group: data_*.cc.
 
 #include <algorithm>
 
 #include "ground/base/counted.h"
 #include "ground/process/signal_watch.h"
+#include "operate/cli/data_bigquery.h"
+#include "operate/cli/data_cat.h"
+#include "operate/cli/data_contamination.h"
+#include "operate/cli/data_lengths.h"
+#include "operate/cli/data_move.h"
+#include "operate/cli/data_pack.h"
+#include "operate/cli/data_probe.h"
+#include "operate/cli/mixture_table.h"
 #include "operate/cli/workload_options.h"
+#include "operate/run/built_data.h"
 
 namespace systole::cli {
 namespace {
 
 struct DataOptions {
   WorkloadArguments workload;
+  std::int64_t contamination = 0;  // words in a run; 0: not asked
 };
 
 LoadedWorkload text_workload(const DataOptions& options) {
@@ -39,6 +49,9 @@ Node node_of(const TokensManifest& m) {
                     {"empty_documents", m.empty},
                     {"replaced_utf8", m.replaced},
                     {"cut_pairs", m.cut},
+                    {"skipped_records", m.skipped},
+                    {"filtered_records", m.filtered},
+                    {"repeated_documents", m.repeated},
                     {"held_out_also_in_train", m.held_out_also_in_train}});
 }
 
@@ -66,11 +79,31 @@ std::string text_of(Store& store, const TokensManifest& m, int width) {
                 rows, width);
   if (m.empty > 0) text += fmt::format("{} empty documents were passed over\n", with_commas(m.empty));
   if (m.replaced > 0) text += fmt::format("{} ill-formed parts of UTF-8 were replaced\n", with_commas(m.replaced));
+  if (m.filtered > 0) text += fmt::format("{} left out by `where`\n", counted(m.filtered, "record"));
+  if (m.repeated > 0) text += fmt::format("{} left out by `dedupe`\n", counted(m.repeated, "repeated document"));
+  if (m.skipped > 0) text += fmt::format("{} skipped\n", counted(m.skipped, "bad record"));
   if (m.cut > 0) text += fmt::format("cut, for they were longer than their rows: {}\n", counted(m.cut, "pair"));
   if (m.held_out_also_in_train > 0) {
     text += fmt::format("{} training documents equal a held-out one\n", with_commas(m.held_out_also_in_train));
   }
   return text;
+}
+
+// Of a mixture, the sources' datasets and their table; else the dataset.
+std::string text_of(const Data& data, const Workload& workload, int width) {
+  if (!data.mixture) return text_of(*data.folder, data.dataset->manifest, width);
+  std::string text;
+  for (std::size_t s = 0; s < data.mixture->parts.size(); ++s)
+    text += fmt::format("source {}: ", data.mixture->options.sources[s].name) +
+            text_of(*data.folder, data.mixture->parts[s].manifest, width) + "\n";
+  return text + mixture_table(*data.mixture, workload, static_cast<double>(workload.train.steps.value_or(0)), width);
+}
+
+Node node_of(const Data& data, const Workload& workload) {
+  Node node = node_of(data.dataset->manifest);
+  if (data.mixture)
+    node.set("mixture", mixture_node(*data.mixture, workload, static_cast<double>(workload.train.steps.value_or(0))));
+  return node;
 }
 
 ExitCode data_build(const DataOptions& options, Context& context) {
@@ -82,10 +115,15 @@ ExitCode data_build(const DataOptions& options, Context& context) {
   const PrepareOptions preparing = prepare_options(options.workload, loaded, context).value();
   const Data data = prepare_data(workload, loaded.source, preparing.data).value();
   context.out.end_progress();
-  context.out.prose(text_of(*data.folder, data.dataset->manifest, context.out.width()));
+  context.out.prose(text_of(data, workload, context.out.width()));
   Node made = Node::sequence();
   for (const std::string& what : data.dataset->built) made.push(what);
-  Node node = node_of(data.dataset->manifest);
+  Node node = node_of(data, workload);
+  if (!data.mixture) {
+    const EpochRows rows = rows_of(workload, data.dataset->train->packing);
+    context.out.prose(to_string(rows) + "\n");
+    node.set("epoch", to_node(rows));
+  }
   context.out.json(node.set("made", made));
   context.out.message(data.dataset->built.empty() ? "all of it was there already"
                                                   : fmt::format("made in {}: {}", workload.data.folder,
@@ -108,24 +146,74 @@ DataFolder open_data(const Workload& workload, const DataOptions& options) {
   return folder;
 }
 
+// What `show` prints: of a dataset, or of the datasets of named sources.
+struct Shown {
+  Store& store;
+  std::string text;
+  Node node;
+  std::vector<TokensManifest> parts;
+  std::vector<std::string> names;
+  Node epoch = {};  // of a dataset
+};
+
+ExitCode show(Shown shown, const DataOptions& options, const std::string& folder, Context& context) {
+  if (options.contamination > 0) {
+    const std::string model = read_text(shown.store, shown.parts[0].key + "/tokenizer.model").value();
+    const Tokenizer tokenizer = Tokenizer::load(model, shown.parts[0].use()).value();
+    const auto found = find_contamination(shown.store, shown.parts, tokenizer, options.contamination).value();
+    shown.text += "\n" + contamination_text(found, shown.names, options.contamination, context.out.width());
+    shown.node.set("contamination", contamination_node(found, shown.names, options.contamination));
+  }
+  context.out.prose(shown.text);
+  Node all = Node::map({{"folder", folder}, {"datasets", Node::sequence({shown.node})}});
+  if (!shown.epoch.is_null()) all.set("epoch", shown.epoch);
+  context.out.json(all);
+  return ExitCode::done;
+}
+
+// Opens the datasets of a mixture's sources; builds nothing.
+ExitCode mixture_show(const DataOptions& options, const LoadedWorkload& loaded, Context& context) {
+  DataRequest request;
+  request.only_open = true;
+  Result<Data> data = prepare_data(loaded.workload, loaded.source, request);
+  if (!data.ok() && data.error().kind == ErrorKind::not_found && data.error().where.line == 0)
+    fail(std::move(data).error().hinted("systole data build " + words_of(options.workload)));
+  data.value();
+  Shown shown{
+      *data->folder, text_of(*data, loaded.workload, context.out.width()), node_of(*data, loaded.workload), {}, {}};
+  for (std::size_t s = 0; s < data->mixture->parts.size(); ++s) {
+    shown.parts.push_back(data->mixture->parts[s].manifest);
+    shown.names.push_back(data->mixture->options.sources[s].name);
+  }
+  return show(std::move(shown), options, loaded.workload.data.folder, context);
+}
+
 // Shows the dataset of this workload's text, among all in the folder.
 ExitCode data_show(const DataOptions& options, Context& context) {
   const LoadedWorkload loaded = text_workload(options);
   const Workload& workload = loaded.workload;
-  const DataFolder folder = open_data(workload, options);
+  DataFolder folder = open_data(workload, options);
+  if (!workload.data.mixture.sources.empty()) return mixture_show(options, loaded, context);
   const std::string key = dataset_key_of(workload, loaded.source).value();
   if (std::find(folder.keys.begin(), folder.keys.end(), key) == folder.keys.end()) {
     fail(error(ErrorKind::not_found, "the data of '{}' is not built: '{}' holds {} of other text or options",
                options.workload.path, workload.data.folder, counted(folder.keys.size(), "dataset"))
              .hinted("systole data build " + words_of(options.workload)));
   }
-  const TokensManifest manifest = read_tokens_manifest(*folder.store, key).value();
-  context.out.prose(text_of(*folder.store, manifest, context.out.width()));
-  context.out.json(Node::map({{"folder", workload.data.folder}, {"datasets", Node::sequence({node_of(manifest)})}}));
-  return ExitCode::done;
+  TokensManifest manifest = read_tokens_manifest(*folder.store, key).value();
+  const BuiltData data{std::move(folder.store), std::move(manifest)};
+  const EpochRows rows = rows_of(workload, data).value();
+  return show({*data.folder,
+               text_of(*data.folder, data.manifest, context.out.width()) + to_string(rows) + "\n",
+               node_of(data.manifest),
+               {data.manifest},
+               {""},
+               to_node(rows)},
+              options, workload.data.folder, context);
 }
 
 ExitCode data_verify(const DataOptions& options, Context& context) {
+  if (is_staged_place(options.workload.path)) return verify_staged(options.workload.path, context);
   const Workload workload = text_workload(options).workload;
   const DataFolder folder = open_data(workload, options);
   Node list = Node::sequence();
@@ -153,11 +241,24 @@ void add_data(Subcommand app, Context& context) {
   Subcommand group = add_group(app, "data", "the tokens that a workload's text becomes");
   const auto add = [&](const char* name, const char* help, ExitCode (*run)(const DataOptions&, Context&)) {
     auto options = std::make_shared<DataOptions>();
-    add_workload_arguments(add_command(group, name, help, options, context, run), options->workload);
+    Subcommand command = add_command(group, name, help, options, context, run);
+    add_workload_arguments(command, options->workload);
+    if (run == data_show)
+      command
+          .add_option("--contamination", options->contamination,
+                      "also count runs of so many words that held-out and training text share; 13 is usual")
+          .check(at_least(1));
   };
   add("build", "split, train the tokenizer, encode, pack; what is there already is kept", data_build);
   add("show", "documents, tokens and lengths of what the workload's text became", data_show);
-  add("verify", "read every byte, and its checksum, of all datasets in the workload's folder", data_verify);
+  add_data_pack(group, context);
+  add_data_cat(group, context);
+  add_data_bigquery(group, context);
+  add_data_move(group, context);
+  add_data_probe(group, context);
+  add_data_lengths(group, context);
+  add("verify", "read every byte, and its checksum, of all datasets in the workload's folder, or of a staged folder",
+      data_verify);
 }
 
 }  // namespace systole::cli

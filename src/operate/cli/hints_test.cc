@@ -140,8 +140,8 @@ struct Program {
 };
 
 // "systole reads up to 3" is a sentence, and "systole chunk" a file header.
-const std::set<std::string> kProse{"and",     "chunk", "finds", "is",    "key",  "linear", "manifest",
-                                   "masking", "on",    "proof", "reads", "that", "tokens"};
+const std::set<std::string> kProse{"and",      "blocks",  "chunk", "finds", "is",    "key",  "linear",
+                                   "manifest", "masking", "on",    "proof", "reads", "that", "tokens"};
 
 TEST(Hints, name_commands_and_options_that_there_are) {
   const Program program;
@@ -168,16 +168,20 @@ TEST(Hints, name_commands_and_options_that_there_are) {
   EXPECT_GT(seen, 150) << "the sources were read";
 }
 
-// Options that stand alone. Code that reads or writes other programs' command lines may have any.
+// Options that stand alone. Code that reads or writes other programs' command lines, or hints at them, may have any.
 TEST(Hints, name_options_that_there_are) {
   const std::set<std::string> kOthers{"--shm-size", "--sort", "--list", "--steps", "--label", "--bounding-set",
                                       "--kill-child",
                                       // Between processes of the program.
                                       "--child", "--probe", "--hash", "--stablehlo-legalize-quant-to-math"};
+  // bq, tar, aws and gcloud, s3's query parameters.
+  const std::regex others(
+      "^src/(operate/(import|render|cluster|targets|launch)|execute/data/bigquery|ground/cloud)/|"
+      "^src/(execute/data/formats/tar_|ground/store/(gcs|s3)_)");
   const std::set<std::string> options = Program().all_options();
   const std::regex option(R"((^|[^\w-])(--[a-z][a-z0-9-]*)(?![\w-]))");
   for (const Literal& literal : literals()) {
-    if (std::regex_search(literal.place, std::regex("^src/operate/(import|render|cluster|targets|launch)/"))) continue;
+    if (std::regex_search(literal.place, others)) continue;
     for (std::sregex_iterator it(literal.text.begin(), literal.text.end(), option), none; it != none; ++it)
       EXPECT_TRUE(options.contains((*it)[2].str()) || kOthers.contains((*it)[2].str()))
           << literal.place << ": " << (*it)[2];
@@ -188,7 +192,7 @@ TEST(Hints, name_keys_that_there_are) {
   const std::regex dotted(R"((^|[^\w./}-])([a-z_]+(?:\.[a-z0-9_]+)+)(?![\w(/.]))");
   // Files, and words of other documents: the lock, an image.
   const std::regex other(
-      R"(.*\.(json|jsonl|yaml|safetensors|csv|tsv|txt|md|sh|tmp|lock|log|db|sbatch|svg|mlir|pt|pb|py|h|cc|model|conf)|systole\..*)");
+      R"(.*\.(json|jsonl|yaml|safetensors|csv|tsv|txt|md|sh|tmp|lock|log|db|sbatch|svg|mlir|pt|pb|py|h|cc|model|conf|tfrecord)|systole\..*)");
   std::set<std::string> tops;
   for (const std::string& name : schema().names_under("")) tops.insert(name);
   int seen = 0;

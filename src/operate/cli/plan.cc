@@ -1,13 +1,17 @@
 // `systole plan WORKLOAD`: predicts time and memory of running it on this machine, before anything runs; with --on,
 // chooses among offered hardware, and a layout. Of workload: serve: what serving it takes (plan_serve.h).
 
+#include <cmath>
+
 #include "ground/base/text_file.h"
 #include "ground/store/store.h"
 #include "operate/check/lint.h"
+#include "operate/cli/mixture_table.h"
 #include "operate/cli/plan_on.h"
 #include "operate/cli/plan_serve.h"
 #include "operate/cli/workload_options.h"
 #include "operate/render/quote.h"
+#include "operate/run/built_data.h"
 #include "operate/run/origin.h"
 #include "operate/run/rank_threads.h"
 #include "operate/run/xla_machine.h"
@@ -32,6 +36,10 @@ std::string error_text(const Plan& plan, bool xla) {
                              plan.target.catalog_entry);
   if (!plan.target.calibrated) return off + "is unknown: systole calibrate measures this machine\n";
   return off + "is known after a run: systole why sets them beside what it took\n";
+}
+
+std::string shown(double rows_per_second) {
+  return rows_per_second < 100 ? fmt::format("{:.3g}", rows_per_second) : with_commas(std::llround(rows_per_second));
 }
 
 ExitCode plan(const PlanOptions& options, Context& context) {
@@ -67,12 +75,26 @@ ExitCode plan(const PlanOptions& options, Context& context) {
   }
   context.out.prose(plan_text(prepared.plan, prepared.origin ? prepared.origin->step() : 0) +
                     error_text(prepared.plan, is_xla(preparing.backend)));
+  if (prepared.data.mixture)
+    context.out.prose(mixture_table(*prepared.data.mixture, workload, prepared.plan.time.steps, context.out.width()));
+  if (prepared.feed && !prepared.feed->remedy.empty())
+    context.out.warning(fmt::format("the reader starves the run: of rows a second, {} are taken and {} given",
+                                    shown(prepared.feed->rows_per_second), shown(prepared.feed->given)),
+                        prepared.feed->remedy);
   if (is_xla(preparing.backend)) {
     const auto peak = predicted_peak_text(preparing.backend, prepared.machine.catalog_entry, *prepared.job.program,
                                           temporaries_of(*prepared.machine.device));
     if (peak) context.out.prose(*peak + "\n");
   }
-  if (context.out.json()) context.out.json(to_node(prepared.plan));
+  Node node = context.out.json() ? to_node(prepared.plan) : Node();
+  if (prepared.data.mixture) {
+    node.set("mixture", mixture_node(*prepared.data.mixture, workload, prepared.plan.time.steps));
+  } else if (prepared.data.dataset) {
+    const EpochRows rows = rows_of(workload, prepared.data.dataset->train->packing);
+    context.out.prose(to_string(rows) + "\n");
+    node.set("epoch", to_node(rows));
+  }
+  if (context.out.json()) context.out.json(node);
   if (!options.out.empty()) {
     write_text_file(options.out, to_json(prepared.plan)).value();
     context.out.message("written: " + options.out);

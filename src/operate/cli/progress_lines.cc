@@ -52,9 +52,13 @@ void ProgressLines::step(const StepEnded& step, Seconds at) {
 void ProgressLines::see(const Event& event) {
   if (const auto* s = std::get_if<StepEnded>(&event.body)) step(*s, event.t);
   if (const auto* e = std::get_if<Evaluated>(&event.body)) {
+    std::string sources;
+    for (const auto& [name, loss] : e->source_losses.value_or(std::vector<std::pair<std::string, double>>()))
+      sources += fmt::format("{}{} {:.4f}", sources.empty() ? " (" : ", ", name, loss);
+    if (!sources.empty()) sources += ")";
     out_.message(std::isnan(e->loss)
                      ? fmt::format("step {}: the held-out loss is no number", e->step)
-                     : fmt::format("step {}: held-out loss {:.4f}{}", e->step, e->loss,
+                     : fmt::format("step {}: held-out loss {:.4f}{}{}", e->step, e->loss, sources,
                                    e->bits_per_byte ? fmt::format(", {:.4f} bits per byte", *e->bits_per_byte) : ""));
   }
   if (const auto* c = std::get_if<CheckpointSaved>(&event.body)) {

@@ -280,9 +280,11 @@ TEST(Snapshots, options_out_of_range) {
 }
 
 TEST(Snapshots, groups_name_their_commands) {
-  expect(SystoleRunner().run({"data"}), {2, "",
-                                         "error: 'systole data' is no command by itself\n"
-                                         "  hint: systole data and one of: build, show, verify\n"});
+  expect(SystoleRunner().run({"data"}),
+         {2, "",
+          "error: 'systole data' is no command by itself\n"
+          "  hint: systole data and one of: build, show, pack, cat, bigquery, push, stage, sync, ls, probe, lengths, "
+          "verify\n"});
 }
 
 TEST(Snapshots, help_begins_with_the_whole_command) {

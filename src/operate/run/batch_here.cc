@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "execute/serve/batch/carried_columns.h"
+#include "execute/serve/batch/result_table.h"
 #include "execute/serve/batch/vector_array.h"
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
@@ -146,6 +148,11 @@ Result<bool> compute_rows(const ReadJob& read, const BatchOptions& options, cons
   return run.compute(told("finished", rows));
 }
 
+Error other_table(const ReadJob& read) {
+  return error(ErrorKind::exists, "'{}' is there, and not of this job", read.result({}))
+      .hinted("move it away, and type the same command again: finished rows are kept");
+}
+
 }  // namespace
 
 BatchFacts ReadJob::facts(const std::optional<BatchShard>& shard) const {
@@ -161,9 +168,26 @@ BatchOutput ReadJob::output(const std::optional<BatchShard>& shard) const {
   return {*folder, path.filename().string(), path.string()};
 }
 
+std::string ReadJob::result(const std::optional<BatchShard>& shard) const {
+  if (shard || job.table.empty()) return output(shard).path;
+  return std::filesystem::path(job.output).replace_filename(job.table).string();
+}
+
+Status ReadJob::check_place() const {
+  // In this order: a process that joins the shards makes the output before the table.
+  if (job.table.empty() || !TRY(folder->exists(job.table)) || TRY(folder->exists(output({}).name))) return {};
+  return other_table(*this);
+}
+
 Status ReadJob::seal(bool anew) const {
-  if (job.array.empty() || (!anew && TRY(folder->exists(job.array)))) return {};
-  return write_vector_array(*folder, output({}).name, job.array);
+  const std::string lines = output({}).name;
+  if (!job.array.empty() && (anew || !TRY(folder->exists(job.array))))
+    TRY(write_vector_array(*folder, lines, job.array));
+  if (job.table.empty()) return {};
+  const bool is_there = TRY(folder->exists(job.table));
+  if (is_there && anew) return other_table(*this);
+  if (is_there) return check_result_table(*folder, job, result({}));
+  return write_result_table(*folder, lines, job, input);
 }
 
 Result<ReadJob> read_job(const std::string& path, const std::string& output, const RunMessages& messages) {
@@ -173,6 +197,7 @@ Result<ReadJob> read_job(const std::string& path, const std::string& output, con
   const Bytes bytes(text.size());
   BatchInput input = TRY(BatchInput::read(std::move(text), job.input));
   TRY(input.complete(job));
+  TRY(check_carried(job, input));
   std::optional<std::string> chat_template;
   if (!job.chat_template.empty()) chat_template = TRY(read_text_file(job.chat_template));
   std::unique_ptr<Store> folder = TRY(folder_of(job.output, !output.empty()));
@@ -191,6 +216,7 @@ Result<ReadJob> read_job(const std::string& path, const std::string& output, con
 
 Result<SharedRun> run_shared_batch(const ReadJob& read, const BatchOptions& options, const SharedViewers& viewers,
                                    Clock& clock) {
+  TRY(read.check_place());
   const Machine machine = TRY(machine_for(read.served, options.backend, clock));
   std::optional<OpenModel> model;
   std::unique_ptr<BatchWork> work;
@@ -204,11 +230,12 @@ Result<SharedRun> run_shared_batch(const ReadJob& read, const BatchOptions& opti
   const SignalWatch& watch = options.watch != nullptr ? *options.watch : own.emplace();
   SharedProcess process(read.job, read.input, shared_of(read, clock), open_work, viewers, watch, clock);
   SharedOutcome made = TRY(process.run());
-  return SharedRun{std::move(made), read.output({}).path, fmt::format("{} ({})", options.backend, machine.identity)};
+  return SharedRun{std::move(made), read.result({}), fmt::format("{} ({})", options.backend, machine.identity)};
 }
 
 Result<JoinedBatch> join_batch(const ReadJob& read, Clock& clock) {
   const BatchOutput output = read.output({});
+  TRY(read.check_place());
   const std::size_t count = TRY(find_shards(*read.folder, output.name));
   std::vector<BatchTotals> shards;
   for (std::size_t i = 0; i < count; ++i) {
@@ -223,18 +250,19 @@ Result<JoinedBatch> join_batch(const ReadJob& read, Clock& clock) {
   }
   TRY(whole->finish());
   TRY(read.seal(is_anew));
-  return JoinedBatch{output.path, count, whole->totals()};
+  return JoinedBatch{read.result({}), count, whole->totals()};
 }
 
 Result<BatchOutcome> run_batch(const ReadJob& read, const BatchOptions& options, const BatchViewers& viewers,
                                Clock& clock) {
   const BatchOutput there = read.output(options.shard);
+  if (!options.shard) TRY(read.check_place());
   const std::unique_ptr<Store> copy = options.dry_run ? TRY(copy_for_reading(there)) : nullptr;
   const BatchOutput place{copy ? *copy : there.store, there.name, there.path};
   const BatchFacts facts = read.facts(options.shard);
   const auto journal = TRY(BatchJournal::open(place, facts, clock.unix_time()));
   if (read.job.shards) TRY(count_shards(shared_of(read, clock), *journal));
-  BatchOutcome made{.path = place.path, .before = journal->totals(), .rows = facts.rows};
+  BatchOutcome made{.path = read.result(options.shard), .before = journal->totals(), .rows = facts.rows};
   const Machine machine = TRY(machine_for(read.served, options.backend, clock));
   const Seconds began = clock.now();
   if (options.dry_run || !journal->is_finished()) {

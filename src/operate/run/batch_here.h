@@ -28,8 +28,12 @@ struct ReadJob {
   // Of a shard; nothing: of the whole.
   BatchFacts facts(const std::optional<BatchShard>& shard) const;
   BatchOutput output(const std::optional<BatchShard>& shard) const;
-  // Makes the array of a whole output, if the job has one; unless it is there, or `anew`. REQUIRES: the lock of the
-  // output's journal.
+  // What people open: the table, if the job has one; of a shard its lines.
+  std::string result(const std::optional<BatchShard>& shard) const;
+  // That no other program's file is where the table will be. Errors: exists.
+  Status check_place() const;
+  // Makes the array and the table of a whole output, if the job has them; unless they are there, or `anew`. REQUIRES: the
+  // lock of the output's journal. Errors: exists: a table that is another's, or has other columns.
   Status seal(bool anew) const;
 };
 

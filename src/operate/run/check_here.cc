@@ -6,9 +6,12 @@
 #include "describe/models/list.h"
 #include "execute/backends/null/null.h"
 #include "ground/base/errors.h"
+#include "operate/run/built_data.h"
+#include "operate/run/file_lint.h"
 #include "operate/run/origin.h"
 #include "operate/run/planned_replicas.h"
 #include "operate/run/run_places.h"
+#include "operate/run/xla_machine.h"
 #include "operate/targets/job_targets.h"
 
 namespace systole {
@@ -21,8 +24,13 @@ Status check_origin(const Workload& workload, const WorkloadSource& source) {
 
 // Lint warnings, and the secrets that a run on this machine would not find; those that the workload's env sets are not
 // checked.
-std::vector<Lint> warnings_of(const Workload& workload) {
+std::vector<Lint> warnings_of(const Workload& workload, const std::string& backend) {
   std::vector<Lint> all = systole::lint(workload);
+  std::erase_if(all, [](const Lint& found) { return found.rule == "padded_rows"; });
+  // Asked first without numbers, which take a look at the data.
+  if (padded_rows(workload, is_xla(backend)))
+    if (auto padded = padded_rows(workload, is_xla(backend), measured_rows(workload)))
+      all.push_back(*std::move(padded));
   CheckpointSpec keys = workload.checkpoint;
   for (std::string* ref : {&keys.encryption_key, &keys.signing_key})
     for (const auto* given : {&workload.env, &workload.secrets})
@@ -30,6 +38,7 @@ std::vector<Lint> warnings_of(const Workload& workload) {
         ref->clear();
   for (const MissingKey& missing : missing_keys(keys))
     all.push_back({"missing_key", missing.key, missing.why.message, missing.why.hint});
+  std::ranges::move(file_lint(workload), std::back_inserter(all));
   return all;
 }
 
@@ -92,7 +101,7 @@ Result<CheckedWorkload> check_training(const WorkloadArguments& arguments, const
   return CheckedWorkload{.parameters = num_parameters(*job.model),
                          .trained = num_trainable(*job.model),
                          .target = device->target().name,
-                         .warnings = warnings_of(workload),
+                         .warnings = warnings_of(workload, arguments.backend),
                          .quotas = *targets};
 }
 

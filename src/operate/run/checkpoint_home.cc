@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "ground/base/files.h"
+#include "operate/run/store_access.h"
 
 namespace systole {
 namespace {
@@ -38,7 +39,7 @@ bool is_outside(const std::string& folder) {
 Result<CheckpointHome> opened(const StoreUri& uri, const std::string& root, std::string dir) {
   CheckpointHome home{.path = dir.empty() ? root : root + "/" + dir, .root = root};
   if (uri.is_local()) home.local = root;
-  home.folder = {TRY(open_store(uri)), std::move(dir)};
+  home.folder = {TRY(open_store(uri, store_access())), std::move(dir)};
   return home;
 }
 

@@ -32,6 +32,7 @@ std::int64_t evaluation_batches(const PlannedRun& p) {
   if (p.job.evaluation_rows == 0) return 0;
   std::int64_t rows = p.workload.data.held_out_rows;
   if (p.data.dataset && p.data.dataset->held_out) rows = p.data.dataset->held_out->packing.rows();
+  if (p.data.mixture) return std::ssize(p.data.mixture->held_out_pass(p.job.evaluation_rows).sources);
   return (rows + p.job.evaluation_rows - 1) / p.job.evaluation_rows;
 }
 
@@ -46,6 +47,7 @@ PlannedTime planned_time(const PlannedRun& p) {
   PlannedTime time;
   time.unknown = p.estimate.unknown;
   time.step = step_time(train);
+  if (p.feed) time.step[Category::data_wait] = p.feed->wait;
   const TrainSpec& spec = p.workload.train;
   const Seconds step = time.step.total();
   const Schedule* evaluate = p.job.program->find_schedule("evaluate");
@@ -129,6 +131,7 @@ Plan make_plan(const PlannedRun& p, Bytes limit, Clock& clock) {
   parts.trainable = num_trainable(*p.job.model);
   parts.memory = {p.memory.by_owner, p.memory.arena, limit};
   parts.time = planned_time(p);
+  parts.feed = p.feed;
   const Result<double> ratio = matmul_ratio(p.estimate.schedule_named("train"), p.machine.speed);
   if (ratio.ok()) parts.model_utilisation = *ratio;
   return build_plan(std::move(parts), *p.job.program, kSystoleVersion, clock.timestamp());

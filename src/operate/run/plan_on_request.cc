@@ -166,8 +166,13 @@ Result<PlanReport> plan_on_offers(const WorkloadArguments& arguments, const Load
   request.today = view.today;
   TRY(check_layers(arguments, workload));
   PlanReport plan{TRY(plan_offered(std::move(request), view.tables, view.catalog, messages, clock)), arguments};
-  if (plan.choice.chosen)
-    plan.quotas = TRY(quotas_of(plan.request.offers[plan.choice.chosen->offer], plan.workload, view.tables));
+  if (const auto& chosen = plan.choice.chosen) {
+    const ClusterOffer& offer = plan.request.offers[chosen->offer];
+    plan.quotas = TRY(quotas_of(offer, plan.workload, view.tables));
+    if (workload.data.kind == DataSpec::Kind::text)
+      plan.feed = offered_feed(plan.workload, offer.machines, Seconds(chosen->step.seconds),
+                               TRY(storage_of(plan.workload, plan.workload.data.folder, view.tables)));
+  }
   look_here(plan, clock);
   return plan;
 }

@@ -13,8 +13,10 @@
 #include "ground/base/text_file.h"
 #include "ground/process/machine.h"
 #include "operate/run/checkpoint_home.h"
+#include "operate/run/feed_here.h"
 #include "operate/run/make_plan.h"
 #include "operate/run/origin.h"
+#include "operate/run/run_mixture.h"
 #include "operate/run/xla_machine.h"
 #include "predict/perf/stages_time.h"
 
@@ -23,6 +25,14 @@ namespace systole {
 Result<Workload> load_workload(const std::string& path, const WorkloadOptions& options) {
   WorkloadSource source;
   return load_workload(path, options, source);
+}
+
+RowReaderOptions training_rows(const PlannedRun& p) {
+  RowReaderOptions options =
+      row_options(p.workload, p.data.dataset->tokenizer, p.workload.train.batch, RowPass::endless);
+  options.readers = p.feed->readers;
+  options.queue_batches = p.feed->queue;
+  return options;
 }
 
 namespace {
@@ -72,9 +82,7 @@ OutsideArena outside_of(const PlannedRun& p, const Program& program) {
   OutsideArena outside;
   if (p.data.dataset) {
     outside.dataset = p.data.resident();
-    outside.data_queue = RowReader::planned(
-        p.data.dataset->train->packing,
-        row_options(p.workload, p.data.dataset->tokenizer, p.workload.train.batch, RowPass::endless));
+    outside.data_queue = RowReader::planned(p.data.dataset->train->packing, training_rows(p));
     if (p.data.dataset->held_out) {
       outside.data_queue +=
           RowReader::planned(p.data.dataset->held_out->packing,
@@ -84,6 +92,12 @@ OutsideArena outside_of(const PlannedRun& p, const Program& program) {
   outside.libraries = planned_libraries(program, p.data.dataset ? p.data.dataset->tokenizer.resident() : Bytes());
   if (!p.workload.model.weights.empty()) outside.weights = kImportBytes;
   return outside;
+}
+
+PlannedFeed feed_of(const PlannedRun& p) {
+  const bool known = !p.estimate.unknown;
+  return feed_here(p.workload, *p.data.dataset,
+                   known ? std::optional(p.estimate.schedule_named("train").time) : std::nullopt);
 }
 
 // Plans the memory of the other pipeline stages, and adds to the estimate the time this rank waits for them. Their
@@ -190,16 +204,18 @@ Result<PlannedRun> prepare(const Workload& workload, PrepareOptions& options, Cl
   TRY(find_beginning(p, options));
   p.machine = TRY(machine_of(workload, options, clock));
   p.data = TRY(data_of(workload, options));
+  TRY(check_mixture_lasts(workload, p.data, options.source));
   Result<Job> job = make_job(workload, *p.machine.device, options.rank);
   if (!job.ok()) return told_of_job(options.source, std::move(job).error());
   p.job = *std::move(job);
   p.weights = TRY(weights_of(workload, *p.job.program, options));
   if (p.origin) TRY(fits_origin(p, options.source));
   p.executor = TRY(compiled(p.job, *p.machine.device, ledger));
+  p.estimate = estimate(*p.job.program, p.machine.speed);
+  if (p.data.dataset) p.feed = feed_of(p);
   p.outside = outside_of(p, *p.job.program);
   p.memory = is_xla(options.backend) ? plan_memory(*p.job.program, temporaries_of(*p.machine.device))
                                      : plan_memory(*p.job.program, p.outside);
-  p.estimate = estimate(*p.job.program, p.machine.speed);
   if (!options.alone) TRY(look_at_stages(p));
   p.bound = {options.memory_limit.has_value(), options.sharers};
   p.plan = make_plan(p, limit_on(p.machine, workload, options), clock);

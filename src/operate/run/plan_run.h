@@ -47,6 +47,7 @@ struct PlannedRun {
   MemoryPlan memory;
   std::vector<StageMemory> other_stages;  // empty without a pipeline, and in a rank of a run
   Estimate estimate;
+  std::optional<PlannedFeed> feed;  // nothing: not rows of text
   Plan plan;
   std::unique_ptr<Executor> executor;  // compiled, not started: no arena yet
   std::int64_t rank = 0;               // in the mesh; `job` has its Program
@@ -79,6 +80,8 @@ struct PrepareOptions {
 // gets the time, compilation separately; null: no ledger.
 Result<PlannedRun> prepare(const Workload& workload, PrepareOptions& options, Clock& clock,
                            TimeLedger* ledger = nullptr);
+// How training reads its rows, with the planned threads and queue. REQUIRES: a dataset.
+RowReaderOptions training_rows(const PlannedRun& prepared);
 // Refuses a job that exceeds its memory limit, on this device or on one of another stage. Errors: does_not_fit.
 Status fits(const PlannedRun& prepared);
 // Warns of mesh axes along which devices repeat the same work, with a remedy; nothing: all axes are used.

@@ -7,30 +7,24 @@
 
 #include <cerrno>
 #include <csignal>
-#include <filesystem>
 
 #include "execute/data/dataset_change.h"
-#include "execute/data/file_patterns.h"
-#include "execute/weights/hf_folder.h"
 #include "ground/base/clock.h"
 #include "ground/base/counted.h"
 #include "ground/base/errors.h"
 #include "ground/base/files.h"
 #include "ground/process/machine.h"
 #include "ground/store/lock.h"
-#include "operate/observe/run_files.h"
+#include "operate/run/bucket_files.h"
+#include "operate/run/data_parts.h"
 #include "operate/run/job_lock.h"
+#include "operate/run/run_mixture.h"
 #include "operate/run/run_tokenizer.h"
+#include "operate/run/store_access.h"
+#include "operate/run/workload_texts.h"
 
 namespace systole {
 namespace {
-
-// Converts absolute paths to paths of the store at "/".
-std::vector<std::string> below_root(const std::vector<std::string>& paths) {
-  std::vector<std::string> result;
-  for (const std::string& path : paths) result.push_back(absolute_path(path).value().substr(1));
-  return result;
-}
 
 TextOptions text_options(const TextSpec& spec) {
   TextOptions options;
@@ -40,138 +34,30 @@ TextOptions text_options(const TextSpec& spec) {
   options.field = spec.field;
   options.target = spec.target;
   options.largest_document = spec.largest_document;
+  options.bad_records = {static_cast<OnBadRecord>(spec.on_bad_record), spec.bad_records};
+  options.where = spec.where;
+  options.dedupe = spec.dedupe;
   return options;
 }
 static_assert(static_cast<int>(TextSpec::Document::blank_line) == static_cast<int>(DocumentRule::blank_line) &&
               static_cast<int>(TextSpec::InvalidUtf8::bytes) == static_cast<int>(InvalidUtf8::bytes) &&
-              static_cast<int>(TextSpec::Format::jsonl) == static_cast<int>(TextFormat::jsonl) &&
+              static_cast<int>(TextSpec::Format::parquet) == static_cast<int>(TextFormat::parquet) &&
+              static_cast<int>(TextSpec::OnBadRecord::skip) == static_cast<int>(OnBadRecord::skip) &&
               static_cast<int>(TokenizerSpec::Kind::byte_level_bpe) ==
                   static_cast<int>(TokenizerFamily::byte_level_bpe));
 
-// The tokenizer kept in a run's folder; nothing: it has none, or `run` is empty.
-Result<std::optional<std::string>> tokenizer_in(const std::string& run) {
-  if (run.empty() || !path_exists(run + "/" + RunFiles::tokenizer)) return std::optional<std::string>();
-  const std::unique_ptr<Store> store = TRY(open_posix_store(run));
-  return std::optional<std::string>(TRY(read_text(*store, RunFiles::tokenizer)));
-}
+}  // namespace
 
-// Collects the errors of a workload's files, to report all at once.
-class FileCheck {
- public:
-  FileCheck(Store& root, const WorkloadSource& source) : root_(root), source_(source) {}
-
-  // The files of one text. `key`: their key in the workload.
-  TextFiles files(const std::vector<std::string>& patterns, const std::string& key) {
-    const std::vector<std::string> below = below_root(patterns);
-    const std::size_t before = errors_.size();
-    for (std::size_t i = 0; i < below.size(); ++i) {
-      const auto found = expand_files(root_, {below[i]}, "/");
-      if (!found.ok()) {
-        missing(found.error(), patterns[i], key, i);
-      } else if (is_folder(patterns[i])) {
-        add(error(ErrorKind::invalid, "'/{}' is a folder", below[i])
-                .hinted(fmt::format("name its files: {}/*.txt", patterns[i])),
-            key, i);
-      }
-    }
-    if (errors_.size() > before) return {};
-    const auto all = expand_files(root_, below, "/");
-    if (!all.ok()) return add(all.error(), key, 0), TextFiles{};
-    for (const std::string& file : *all)  // before anything is built of the others
-      if (Status opens = check_opens(file); !opens.ok()) add(std::move(opens).error(), key, 0);
-    if (errors_.size() > before) return {};
-    return {&root_, *all, "/"};
-  }
-
-  // A trained tokenizer of the kind that the workload says. A run that goes on has its own if the file is gone.
-  std::optional<std::string> tokenizer(const TokenizerSpec& spec, TokenizerUse use, const std::string& run) {
-    const std::string key = "data.tokenizer.file", below = below_root({spec.file})[0];
-    if (const auto found = expand_files(root_, {below}, "/"); !found.ok()) {
-      auto kept = tokenizer_in(run);
-      if (kept.ok() && *kept) return *std::move(kept);
-      return missing(kept.ok() ? found.error() : kept.error(), spec.file, key, 0), std::nullopt;
-    }
-    const auto refused = [&](Error bad) {
-      if (bad.kind != ErrorKind::io)  // system errors already name the file
-        bad.message = fmt::format("'/{}': {}", bad.where.file.empty() ? below : bad.where.file, bad.message);
-      bad.where = {};
-      if (bad.kind == ErrorKind::corrupt)
-        bad.hint =
-            "name the .model file that SentencePiece wrote, a tokenizer.json, or a vocab.json beside its merges.txt";
-      return add(std::move(bad), key, 0), std::nullopt;
-    };
-    const auto model = read_any_tokenizer(root_, below);
-    if (!model.ok()) return refused(model.error());
-    const auto loaded = Tokenizer::load(*model, use);
-    if (!loaded.ok()) return refused(loaded.error());
-    if (static_cast<int>(loaded->family()) != static_cast<int>(spec.kind)) {
-      return refused(error(ErrorKind::invalid, "this tokenizer is of kind {}", name_of(loaded->family()))
-                         .hinted(fmt::format("data.tokenizer.kind: {}", name_of(loaded->family()))));
-    }
-    return *model;
-  }
-
-  Status finish() && {
-    if (errors_.empty()) return {};
-    return together(std::move(errors_));
-  }
-
- private:
-  Status check_opens(const std::string& file) const {
-    Result<Bytes> size = root_.size(file);  // the size of a file; reading a pipe would block
-    if (size.ok()) return root_.read(file, 0, {});
-    Error why = std::move(size).error();
-    if (why.hint.empty()) why.hint = "write it into a file first";
-    return why;
-  }
-  void missing(Error error, const std::string& path, const std::string& key, std::size_t item) {
-    if (error.kind == ErrorKind::not_found) {
-      const bool here = !std::filesystem::path(path).is_absolute();
-      error.hint = here ? fmt::format("check the name; '{}' is looked for in the folder the command runs in", path)
-                        : "check the name, or make the file first";
-      error.hint += brackets_hint(path);
-    }
-    add(std::move(error), key, item);
-  }
-  void add(Error error, const std::string& key, std::size_t item) {
-    error.message = fmt::format("{}: {}", key, error.message);
-    errors_.push_back(source_.placed(std::move(error), key, item));
-  }
-
-  Store& root_;
-  const WorkloadSource& source_;
-  std::vector<Error> errors_;
-};
-
-struct WorkloadTexts {
-  TextFiles train;
-  std::optional<TextFiles> held_out;
-  std::optional<std::string> tokenizer_model;
-};
-
-// `run`: the folder of a run that goes on; otherwise empty. REQUIRES: the data is text. The result borrows `root`, the
-// store at "/".
-Result<WorkloadTexts> text_files(const Workload& workload, Store& root, const WorkloadSource& source,
-                                 const std::string& run = {}) {
-  FileCheck check(root, source);
-  WorkloadTexts texts;
-  texts.train = check.files(workload.data.train.files, "data.train.files");
-  if (!workload.data.held_out.files.empty())
-    texts.held_out = check.files(workload.data.held_out.files, "data.held_out.files");
-  if (!workload.data.tokenizer.file.empty())
-    texts.tokenizer_model = check.tokenizer(workload.data.tokenizer, tokenizer_use(workload.model), run);
-  TRY(std::move(check).finish());
-  return texts;
-}
-
-Result<BuildOptions> build_options(const Workload& workload, Store& root, const WorkloadSource& source,
-                                   const std::string& run = {}) {
-  WorkloadTexts texts = TRY(text_files(workload, root, source, run));
+Result<BuildOptions> build_options(const Workload& workload, BucketFiles& files, const WorkloadSource& source,
+                                   const std::string& run, const std::string& source_name) {
+  WorkloadTexts texts = TRY(text_files(workload, files.root(), &files, source, run, source_name));
   BuildOptions options;
   options.train = std::move(texts.train);
   options.train_text = text_options(workload.data.train);
   options.held_out = std::move(texts.held_out);
   options.held_out_text = text_options(workload.data.held_out);
+  options.held_out_text.where = options.train_text.where;
+  options.held_out_text.dedupe = options.train_text.dedupe;
   options.held_out_fraction = workload.data.held_out_fraction;
   options.seed = static_cast<std::uint64_t>(workload.data.seed);
   options.tokenizer.kind = workload.data.tokenizer.algorithm == TokenizerSpec::Algorithm::unigram
@@ -186,6 +72,8 @@ Result<BuildOptions> build_options(const Workload& workload, Store& root, const 
   options.threads = allowed_cores();
   return options;
 }
+
+namespace {
 
 // build_dataset in a forked child. If the child fails, this process builds, and so finds the error.
 Result<Dataset> build_apart(Store& folder, BuildOptions& options) {
@@ -212,8 +100,9 @@ Result<Dataset> build_apart(Store& folder, BuildOptions& options) {
   }
 }
 
-// The lock for building in the folder, after its current holder has finished or died. `progress` is called while
-// waiting and may throw.
+}  // namespace
+
+// `progress` is called while waiting and may throw.
 Result<std::unique_ptr<FileLock>> lock_in_turn(const std::string& folder, const DataRequest& request) {
   return lock_folder(folder, request.patience, *real_clock(), [&](const std::string& holder) -> Status {
     if (request.progress) request.progress("waiting for " + holder, Bytes());
@@ -221,14 +110,19 @@ Result<std::unique_ptr<FileLock>> lock_in_turn(const std::string& folder, const 
   });
 }
 
-// Complete datasets are opened by any number of processes at once; one process at a time builds in a folder.
 Result<Dataset> open_or_build(Store& store, const std::string& folder, const std::string& key, BuildOptions& options,
                               const DataRequest& request) {
   Result<Dataset> whole = open_dataset(store, key, options.sequence_length, options.policy);
   if (whole.ok() || whole.error().kind != ErrorKind::not_found) return whole;
+  // Before the fork: its child would share the connections.
+  if (auto* buckets = dynamic_cast<BucketFiles*>(options.train.store)) TRY(buckets->bring());
+  if (auto* buckets = options.held_out ? dynamic_cast<BucketFiles*>(options.held_out->store) : nullptr)
+    TRY(buckets->bring());
   const std::unique_ptr<FileLock> lock = TRY(lock_in_turn(folder, request));
   return request.apart ? build_apart(store, options) : build_dataset(store, options);
 }
+
+namespace {
 
 // The dataset `begun`, or one with the same tokens from another version.
 Result<Dataset> dataset_of(Store& store, const std::string& folder, BuildOptions& options, const DataRequest& request) {
@@ -289,35 +183,76 @@ RowReaderOptions row_options(const Workload& workload, const Tokenizer& tokenize
   options.batch_rows = batch_rows;
   options.pass = pass;
   options.seed = static_cast<std::uint64_t>(workload.data.seed);
+  options.drop_remainder = data.drop_remainder;
   return options;
+}
+
+static Result<std::unique_ptr<BucketFiles>> data_files(const Workload& workload, const DataProgress& progress) {
+  return std::make_unique<BucketFiles>(TRY(open_posix_store("/")), workload.data.cache_folder,
+                                       workload.data.cache_limit, progress, store_access());
+}
+
+static bool is_mixture(const Workload& workload) { return !workload.data.mixture.sources.empty(); }
+
+static Result<Dataset> mixed(const Workload& workload, BucketFiles& files, const WorkloadSource& source,
+                             const DataRequest& request, Data& data) {
+  JoinedDatasets joined = TRY(prepare_mixture(workload, files, *data.folder, source, request));
+  data.mixture = std::move(joined.mixture);
+  return std::move(joined.dataset);
 }
 
 Status check_data_files(const Workload& workload, const WorkloadSource& source) {
   if (workload.data.kind != DataSpec::Kind::text) return {};
   const std::unique_ptr<Store> files = TRY(open_posix_store("/"));
-  TRY(text_files(workload, *files, source));
+  if (is_mixture(workload)) {
+    std::vector<Error> errors;
+    std::size_t names = 0;
+    for (const Workload& one : workloads_of_sources(workload)) {
+      const std::string& name = workload.data.mixture.sources[names++].name;
+      if (Result<WorkloadTexts> texts = text_files(one, *files, nullptr, source, {}, name); !texts.ok())
+        errors.push_back(std::move(texts).error());
+    }
+    return errors.empty() ? Status() : together(std::move(errors));
+  }
+  TRY(text_files(workload, *files, nullptr, source));
   return {};
 }
 
+Result<TextBuild> text_build_of(const Workload& workload, const WorkloadSource& source) {
+  if (is_mixture(workload)) {
+    return source.placed(error(ErrorKind::unsupported, "a mixture is read source by source")
+                             .hinted("a workload with the files of one source as data.train"),
+                         "data.mixture.sources");
+  }
+  std::unique_ptr<BucketFiles> files = TRY(data_files(workload, {}));
+  BuildOptions options = TRY(build_options(workload, *files, source));
+  return TextBuild{std::move(files), std::move(options)};
+}
+
 Result<std::string> dataset_key_of(const Workload& workload, const WorkloadSource& source) {
-  const std::unique_ptr<Store> files = TRY(open_posix_store("/"));
+  const std::unique_ptr<BucketFiles> files = TRY(data_files(workload, {}));
+  if (is_mixture(workload)) return TRY(mixture_inputs_of(workload, *files, source)).key;
   return TRY(dataset_inputs(TRY(build_options(workload, *files, source)))).key;
 }
 
 Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source, const DataRequest& request) {
   Data data;
   if (workload.data.kind != DataSpec::Kind::text) return data;
-  data.files = TRY(open_posix_store("/"));
-  const std::string goes_on = request.begun.empty() ? "" : request.run;
-  BuildOptions options = TRY(build_options(workload, *data.files, source, goes_on));
+  std::unique_ptr<BucketFiles> opened = TRY(data_files(workload, request.progress));
+  BucketFiles& files = *opened;
+  data.files = std::move(opened);
+  std::optional<BuildOptions> options;
+  if (!is_mixture(workload))
+    options = TRY(build_options(workload, files, source, request.begun.empty() ? "" : request.run));
   if (Status made = make_folders(workload.data.folder); !made.ok()) {
     Error why = std::move(made).error();
     if (why.hint.empty()) why.hint = "data.folder: a folder that may be written";
     return source.placed(std::move(why), "data.folder");
   }
   data.folder = TRY(open_posix_store(workload.data.folder));
-  options.progress = request.progress;
-  Result<Dataset> built = dataset_of(*data.folder, workload.data.folder, options, request);
+  if (options) options->progress = request.progress;
+  Result<Dataset> built = options ? dataset_of(*data.folder, workload.data.folder, *options, request)
+                                  : mixed(workload, files, source, request, data);
   if (!built.ok() && built.error().kind == ErrorKind::invalid) return source.placed_or(built.error(), "data");
   if (!built.ok()) return built.error();
   data.dataset = *std::move(built);

@@ -21,28 +21,32 @@
 namespace systole {
 namespace {
 
-Result<std::unique_ptr<BatchSource>> training_source(const PlannedRun& p, const Node& cursor,
-                                                     const RunRequest& request) {
+Result<std::unique_ptr<BatchSource>> training_source(const PlannedRun& p, const Node& cursor, const RunRequest& request,
+                                                     Clock& clock) {
   const std::int64_t batch = p.workload.train.batch;
   switch (p.workload.data.kind) {
     case DataSpec::Kind::linear: return open_linear_source(p.workload, batch, false, true, cursor);
     case DataSpec::Kind::text: break;
   }
-  RowReaderOptions options = row_options(p.workload, p.data.dataset->tokenizer, batch, RowPass::endless);
+  RowReaderOptions options = training_rows(p);
   options.before_batch = request.before_batch;
+  if (p.data.mixture) options.mixture = p.data.mixture->order;
+  options.clock = &clock;
   return open_text_source(p.data.dataset->train, std::move(options), cursor);
 }
 
-std::function<Result<std::unique_ptr<BatchSource>>()> held_out_source(const PlannedRun& p) {
+// `rows`: of a mixture, in the order of a pass; else null.
+std::function<Result<std::unique_ptr<BatchSource>>()> held_out_source(
+    const PlannedRun& p, std::shared_ptr<const std::vector<std::int64_t>> rows) {
   if (p.job.evaluation_rows == 0) return nullptr;
-  return [&p]() -> Result<std::unique_ptr<BatchSource>> {
+  return [&p, rows = std::move(rows)]() -> Result<std::unique_ptr<BatchSource>> {
     switch (p.workload.data.kind) {
       case DataSpec::Kind::linear: return open_linear_source(p.workload, p.job.evaluation_rows, true, false, Node());
       case DataSpec::Kind::text: break;
     }
-    return open_text_source(p.data.dataset->held_out,
-                            row_options(p.workload, p.data.dataset->tokenizer, p.job.evaluation_rows, RowPass::once),
-                            Node());
+    RowReaderOptions options = row_options(p.workload, p.data.dataset->tokenizer, p.job.evaluation_rows, RowPass::once);
+    options.once_rows = rows;
+    return open_text_source(p.data.dataset->held_out, std::move(options), Node());
   };
 }
 
@@ -118,6 +122,18 @@ WorkCounted work_counted(const PlannedRun& p, std::int64_t steps) {
   return work;
 }
 
+// The reader's stages, and the rest of the wait: copying rows to the device.
+std::optional<std::vector<std::pair<std::string, Seconds>>> waits_of(const TrainOutcome& outcome, Seconds waited) {
+  if (outcome.waits.empty()) return std::nullopt;
+  std::vector<std::pair<std::string, Seconds>> stages;
+  for (const auto& [stage, time] : outcome.waits) {
+    if (time > Seconds()) stages.emplace_back(stage, time);
+    waited = waited - time;
+  }
+  stages.emplace_back("copy", std::max(Seconds(), waited));
+  return stages;
+}
+
 Stopped stopped_by(const Result<TrainOutcome>& outcome) {
   Stopped stopped;
   if (!outcome.ok()) {
@@ -140,7 +156,11 @@ void emit_end(const PlannedRun& p, const Result<TrainOutcome>& outcome, TimeLedg
   const auto emit = [&](EventBody body) { events.add(Event{clock.now() - opened, std::move(body)}); };
   // If the device has its own memory, this process's memory is not what was planned.
   if (p.machine.device->host_sees_memory()) emit(memory_measured(p));
-  if (outcome.ok()) emit(work_counted(p, outcome->state.step - first_step));
+  if (outcome.ok()) {
+    WorkCounted work = work_counted(p, outcome->state.step - first_step);
+    work.waits_by_stage = waits_of(*outcome, ledger.total()[Category::data_wait]);
+    emit(std::move(work));
+  }
   Stopped stopped = stopped_by(outcome);
   stopped.seconds = ledger.total();
   emit(std::move(stopped));
@@ -179,8 +199,16 @@ Result<TrainerParts> parts_of(const PlannedRun& p, const checkpoint::Folder& che
   parts.clock = &clock;
   parts.events = &events;
   parts.checkpoints = checkpoints;
-  parts.source = TRY(training_source(p, cursor, request));
-  parts.held_out = held_out_source(p);
+  parts.source = TRY(training_source(p, cursor, request, clock));
+  std::shared_ptr<const std::vector<std::int64_t>> held_out_rows;
+  if (p.data.mixture && p.job.evaluation_rows > 0) {
+    Mixture::HeldOutPass pass = p.data.mixture->held_out_pass(p.job.evaluation_rows);
+    held_out_rows = std::make_shared<const std::vector<std::int64_t>>(std::move(pass.rows));
+    parts.held_out_batches = std::move(pass.sources);
+    for (const MixtureOptions::Source& source : p.data.mixture->options.sources)
+      parts.held_out_names.push_back(source.name);
+  }
+  parts.held_out = held_out_source(p, std::move(held_out_rows));
   parts.stop_requested = request.stop_requested;
   parts.vocabulary = p.job.model->vocabulary();
   parts.numerics = numerics;

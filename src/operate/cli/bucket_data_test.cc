@@ -1,0 +1,113 @@
+// Training on text in gs:// and s3://: killed and resumed, it ends as on the same files of this machine.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "ground/base/testing/files.h"
+#include "ground/store/testing/gcs_twin.h"
+#include "ground/store/testing/s3_twin.h"
+#include "operate/cli/testing/run_systole.h"
+
+namespace systole::cli {
+namespace {
+
+class BucketData : public testing::Test {
+ protected:
+  BucketData() {
+    for (int shard = 0; shard < 3; ++shard) {
+      std::string text;
+      for (int i = 0; i < 120; ++i)
+        text += fmt::format("word {} of shard {} that goes on for a while, in line {}\n", i * 7 % 50, shard, i);
+      const std::string name = fmt::format("texts/shard-{}.txt", shard);
+      systole_.write(name, text);
+      gcs_.store(name, text);
+      s3_.put(name, text);
+    }
+  }
+  Captured run(const std::string& words) {
+    return systole_.shell(
+        fmt::format("HOME=\"$PWD\" STORAGE_EMULATOR_HOST={} AWS_ENDPOINT_URL={} AWS_ACCESS_KEY_ID={} "
+                    "AWS_SECRET_ACCESS_KEY='{}' exec \"$SYSTOLE\" {}",
+                    gcs_.url(), s3_.url(), S3Twin::id(), S3Twin::secret(), words));
+  }
+  // NAME.yaml, with its own data folder and cache.
+  void write(const std::string& name, const std::string& files, const std::string& more = "") {
+    systole_.write(
+        name + ".yaml",
+        fmt::format("systole: 1\nname: {0}\nmodel: {{ family: gpt, layers: 1, width: 16, heads: 2, context: "
+                    "32 }}\ndata: {{ train: {{ files: {1} }}, held_out: {{ fraction: 10% }}, folder: "
+                    "data-{0}, tokenizer: {{ vocabulary: 300 }}{2} }}\ntrain: {{ batch: 2, steps: 6, "
+                    "optimizer: {{ kind: sgd, rate: 1e-2 }}, precision: f32 }}\ncheckpoint: {{ every: 2 }}\n",
+                    name, files, more));
+  }
+  std::string key_of(const Captured& shown) const {
+    const std::size_t at = shown.out.find("dataset ");
+    return at == std::string::npos ? shown.out + shown.err : shown.out.substr(at, 24);
+  }
+  void expect_same_as_local(const std::string& name) {
+    EXPECT_EQ(key_of(run("data show " + name + ".yaml")), key_of(run("data show local.yaml")));
+    const Captured diff = run(fmt::format("ckpt diff {}@6 local@6", name));
+    EXPECT_EQ(diff.exit.code, 0) << diff.out << diff.err;
+  }
+
+  GcsTwin gcs_;
+  S3Twin s3_;
+  SystoleRunner systole_;
+};
+
+TEST_F(BucketData, killed_and_resumed_it_ends_as_on_local_files) {
+  write("local", "texts/shard-*.txt");
+  ASSERT_EQ(run("run local.yaml --backend reference --folder local").exit.code, 0);
+  write("google", "[\"gs://bucket/texts/shard-*.txt\"]");
+  EXPECT_EQ(run("check google.yaml --backend reference").exit.code, 0);
+  EXPECT_EQ(gcs_.count(), 0) << "check asks no server";
+  EXPECT_EQ(run("run google.yaml --backend reference --folder google --inject kill=update@4").exit.signal, SIGKILL);
+  std::filesystem::remove_all(systole_.folder() / "data-google");  // with the cache: it is fetched again
+  const Captured on = run("resume google --backend reference");
+  ASSERT_EQ(on.exit.code, 0) << on.err;
+  expect_same_as_local("google");
+
+  write("amazon", "[texts/shard-0.txt, \"s3://twin/texts/shard-[12].txt\"]");
+  EXPECT_EQ(run("run amazon.yaml --backend reference --folder amazon --inject kill=update@4").exit.signal, SIGKILL);
+  const Captured again = run("resume amazon --backend reference");
+  ASSERT_EQ(again.exit.code, 0) << again.err;
+  expect_same_as_local("amazon");
+}
+
+TEST_F(BucketData, the_cache_is_shared_and_its_bytes_may_go) {
+  write("first", "\"gs://bucket/texts/*.txt\"", ", cache: { folder: shared }");
+  ASSERT_EQ(run("data build first.yaml").exit.code, 0);
+  const std::int64_t asked = gcs_.count();
+  write("second", "\"gs://bucket/texts/*.txt\"", ", cache: { folder: shared }, seed: 3");
+  ASSERT_EQ(run("data build second.yaml").exit.code, 0);
+  const std::vector<GcsTwinRequest> requests = gcs_.requests();
+  for (std::size_t i = static_cast<std::size_t>(asked); i < requests.size(); ++i)
+    EXPECT_FALSE(requests[i].query.contains("alt")) << "no bytes again: " << requests[i].target;
+  // Without its bytes, what is built is opened by the hashes that are known.
+  for (const auto& file : std::filesystem::directory_iterator(systole_.folder() / "shared"))
+    if (file.path().extension() == ".bytes") std::filesystem::remove(file.path());
+  const Captured built = run("data build first.yaml");
+  EXPECT_NE(built.err.find("all of it was there already"), std::string::npos) << built.err;
+  write("small", "\"gs://bucket/texts/*.txt\"", ", cache: { limit: 1KiB }");
+  const Captured small = run("data build small.yaml");
+  EXPECT_EQ(small.exit.code, 1) << small.err;
+  EXPECT_NE(small.err.find("its limit is 1"), std::string::npos) << small.err;
+  EXPECT_NE(small.err.find("hint: data.cache.limit: 1GiB"), std::string::npos) << small.err;
+}
+
+TEST_F(BucketData, text_that_changed_is_refused_by_its_name) {
+  write("google", "\"gs://bucket/texts/*.txt\"");
+  EXPECT_EQ(run("run google.yaml --backend reference --folder google --inject kill=update@4").exit.signal, SIGKILL);
+  gcs_.store("texts/shard-1.txt", "other words\n");
+  const Captured changed = run("resume google --backend reference");
+  EXPECT_EQ(changed.exit.code, 2) << changed.err;
+  EXPECT_NE(changed.err.find("gs://bucket/texts/shard-1.txt"), std::string::npos) << changed.err;
+  write("absent", "\"gs://bucket/text/*.txt\"");
+  const Captured absent = run("data build absent.yaml");
+  EXPECT_EQ(absent.exit.code, 2);
+  EXPECT_NE(absent.err.find("nothing matches 'gs://bucket/text/*.txt'"), std::string::npos) << absent.err;
+  EXPECT_NE(absent.err.find("absent.yaml:4:"), std::string::npos) << absent.err;
+}
+
+}  // namespace
+}  // namespace systole::cli

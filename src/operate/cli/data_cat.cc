@@ -1,0 +1,123 @@
+// `systole data cat FILE`: the records of a file as lines of JSON.
+
+#include "operate/cli/data_cat.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "execute/data/formats/record_file.h"
+#include "execute/data/formats/record_filter.h"
+#include "ground/base/counted.h"
+#include "ground/base/files.h"
+#include "ground/store/object_files.h"
+#include "operate/run/named_objects.h"
+#include "operate/run/store_access.h"
+
+namespace systole::cli {
+namespace {
+
+struct DataCatOptions {
+  std::string file, columns;  // columns: names with commas between
+  std::vector<std::string> where;
+  std::int64_t head = std::numeric_limits<std::int64_t>::max();
+};
+
+// A file of this machine, or an object of a bucket, of which only the bytes that are needed are read.
+struct FileInPlace {
+  std::unique_ptr<ObjectStore> objects;  // null: of this machine
+  std::unique_ptr<Store> files;
+  std::string path;
+};
+FileInPlace file_named(const std::string& name) {
+  if (!is_bucket_uri(name)) return {nullptr, open_posix_store("/").value(), absolute_path(name).value().substr(1)};
+  NamedObjects found = find_objects(name, store_access()).value();
+  if (found.is_folder || found.objects.size() != 1) {
+    fail(error(ErrorKind::invalid, "'{}' names {}", name, counted(found.objects.size(), "object"))
+             .hinted("name one of them: systole data ls " + name));
+  }
+  auto files = std::make_unique<ObjectFiles>(*found.place.objects);
+  return {std::move(found.place.objects), std::move(files), found.objects[0].path};
+}
+
+std::vector<std::string> names_in(std::string_view text) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; !text.empty() && at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    names.emplace_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return names;
+}
+
+RecordFormat format_of(const std::string& file) {
+  if (const std::optional<RecordFormat> format = record_format_of(file)) return *format;
+  fail(error(ErrorKind::invalid, "its name does not say that it is a file of records")
+           .at({file})
+           .hinted("names end in .parquet, .tfrecord, .array_record, .tar, .mds, .csv, .npy or .npz; text and JSON "
+                   "Lines are read by any viewer"));
+}
+
+// All comparisons that every filter needs.
+std::vector<FieldComparison> needed_by(const std::vector<RecordFilter>& filters) {
+  std::vector<FieldComparison> all;
+  for (const RecordFilter& filter : filters)
+    for (FieldComparison& comparison : filter.needed()) all.push_back(std::move(comparison));
+  return all;
+}
+
+// The record's fields by name, or the record where it has none.
+Node row_of(RecordReader& reader, const DataRecord& record, const std::vector<std::string>& columns) {
+  const std::vector<std::string> names = columns.empty() ? reader.field_names() : columns;
+  if (names.empty()) return reader.value(record, kWholeRecord).value();
+  Node row = Node::map();
+  for (const std::string& name : names) row.set(name, reader.value(record, name).value());
+  return row;
+}
+
+ExitCode data_cat(const DataCatOptions& options, Context& context) {
+  std::vector<RecordFilter> filters;
+  for (const std::string& text : options.where) filters.push_back(RecordFilter::parse(text).value());
+  const FileInPlace place = file_named(options.file);
+  const RecordFile file{place.files.get(), place.path, options.file};
+  const std::unique_ptr<RecordReader> reader = open_records(file, format_of(options.file)).value();
+  reader->pass_over(needed_by(filters)).value();
+  const std::vector<std::string> columns = names_in(options.columns);
+  Node list = Node::sequence();
+  DataRecord record;
+  for (std::int64_t given = 0; given < options.head && !context.out.closed() && reader->next(record).value();) {
+    const bool kept = std::ranges::all_of(filters, [&](const RecordFilter& filter) {
+      Result<bool> keeps = filter.keeps(*reader, record);
+      if (!keeps.ok()) fail(at_record(std::move(keeps).error(), {options.file, record.index, record.byte}));
+      return *keeps;
+    });
+    if (!kept) continue;
+    ++given;
+    Node row = row_of(*reader, record, columns);
+    context.out.data(to_json(row));
+    if (context.out.json()) list.push(std::move(row));
+  }
+  context.out.json(Node::map({{"file", options.file}, {"rows", std::move(list)}}));
+  if (columns.empty())
+    for (const std::string& what : reader->left_out()) context.out.message(what + ": left out");
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_data_cat(Subcommand group, Context& context) {
+  auto options = std::make_shared<DataCatOptions>();
+  Subcommand command =
+      add_command(group, "cat", "the records of a file, a line of JSON each", options, context, data_cat);
+  command
+      .add_option("file", options->file,
+                  "a file of records: Parquet, CSV, tar, MDS, TFRecord, ...; also of gs:// or s3://")
+      .required();
+  command.add_option("--head", options->head, "at most so many records").check(at_least(0));
+  command.add_option("--columns", options->columns, "only these fields, in this order, with commas between");
+  command
+      .add_option("--where", options->where,
+                  "only records where this holds, as in data.train.where; may be repeated, and all must hold")
+      .take_all();
+}
+
+}  // namespace systole::cli

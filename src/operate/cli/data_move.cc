@@ -1,0 +1,285 @@
+// `systole data push FROM... TO`, `stage FROM TO`, `sync FROM TO`, `ls PLACE`: objects between folders and buckets.
+
+#include "operate/cli/data_move.h"
+
+#include <mutex>
+
+#include "ground/base/counted.h"
+#include "ground/base/files.h"
+#include "operate/run/catalog_files.h"
+#include "operate/run/named_objects.h"
+#include "operate/run/store_access.h"
+
+namespace systole::cli {
+namespace {
+
+struct MoveOptions {
+  std::vector<std::string> places;  // the last is the destination
+  bool remove_others = false, dry_run = false;
+  int jobs = 8;
+};
+
+// What a move will cost, as far as the catalog knows. Unknown is not 0.
+struct MovePrice {
+  std::optional<Dollars> requests;  // of buckets
+  bool leaves = false;              // bytes leave a bucket, at a price that depends on where they go
+};
+
+// The price of a thousand requests of the standard class, if all regions of the catalog have the same.
+std::optional<Dollars> price_of(std::span<const StorageTier> tiers, std::optional<Dollars> StorageTier::*price) {
+  std::optional<Dollars> found;
+  for (const StorageTier& tier : tiers) {
+    if (!(tier.*price)) continue;
+    if (found && *found != *(tier.*price)) return std::nullopt;
+    found = tier.*price;
+  }
+  return found;
+}
+
+MovePrice price_of(const TransferPlan& plan, const std::vector<NamedObjects>& from, const Place& to, Context& context) {
+  MovePrice price;
+  bool gs_alone = to.is_local() || to.scheme == "gs";
+  for (const NamedObjects& source : from) {
+    price.leaves = price.leaves || !source.place.is_local();
+    gs_alone = gs_alone && (source.place.is_local() || source.place.scheme == "gs");
+  }
+  const Result<CatalogView> view = open_catalog_view(context.clock);
+  if (!gs_alone || !view.ok()) return price;
+  CatalogTables tables = view->tables;
+  const auto tiers = tables.storage();
+  if (!tiers.ok()) return price;
+  const auto writes = price_of(*tiers, &StorageTier::thousand_writes),
+             reads = price_of(*tiers, &StorageTier::thousand_reads);
+  if (writes && reads)
+    price.requests =
+        *writes * (static_cast<double>(plan.writes) / 1000) + *reads * (static_cast<double>(plan.reads) / 1000);
+  return price;
+}
+
+// A known price is not shown as nothing.
+std::string to_people(Dollars price) { return price < Dollars(0.01) ? "under $0.01" : to_string(price); }
+
+// What is told before anything is sent.
+std::string told(const TransferPlan& plan, const MovePrice& price, const Place& to) {
+  std::string text =
+      fmt::format("{}: {}, {} to send", to.shown, counted(plan.send.size(), "object"), to_string(plan.bytes));
+  if (!plan.kept.empty())
+    text += fmt::format("; {} there already", with_commas(static_cast<std::int64_t>(plan.kept.size())));
+  if (!plan.remove.empty())
+    text += fmt::format("; {} to remove", with_commas(static_cast<std::int64_t>(plan.remove.size())));
+  if (plan.reads + plan.writes > 0) {
+    text += fmt::format("\nabout {} and {} of buckets: {}", counted(plan.reads, "read"), counted(plan.writes, "write"),
+                        price.requests ? to_people(*price.requests) : "price unknown");
+  }
+  if (price.leaves && plan.bytes > Bytes()) {
+    text += fmt::format("\n{} leave a bucket: price unknown; usually none within its region", to_string(plan.bytes));
+  }
+  return text;
+}
+
+void refuse_itself(const NamedObjects& from, const Place& to, bool remove_others) {
+  const auto below = [](const std::string& a, const std::string& b) { return a.starts_with(b + "/"); };
+  const std::string& source = from.place.shown;
+  const bool same = source == to.shown;
+  if (!same && !(from.is_folder && below(to.shown, source)) && !(remove_others && below(source, to.shown))) return;
+  fail(
+      error(ErrorKind::invalid, "'{}' and '{}' are {}", source, to.shown, same ? "the same place" : "within each other")
+          .hinted("name another destination"));
+}
+
+// An absent folder is made only when something is sent.
+Place destination(const MoveOptions& options, const StoreAccess& access) {
+  const std::string& text = options.places.back();
+  if (is_bucket_uri(text) || !options.dry_run) return open_place(text, access, !options.dry_run).value();
+  if (is_folder(text)) return open_place(text, access).value();
+  const std::string folder = absolute_path(text).value();
+  return Place{.objects = make_memory_objects(), .shown = folder, .scheme = "file", .folder = folder};
+}
+
+std::vector<NamedObjects> sources(const MoveOptions& options, const StoreAccess& access) {
+  std::vector<NamedObjects> from;
+  for (std::size_t i = 0; i + 1 < options.places.size(); ++i) {
+    from.push_back(find_objects(options.places[i], access).value());
+    if (from.back().objects.empty()) {
+      fail(error(ErrorKind::invalid, "'{}' holds nothing", options.places[i])
+               .hinted("name a folder with files, or a bucket's folder with objects"));
+    }
+  }
+  return from;
+}
+
+std::function<void(std::int64_t, Bytes)> progress_of(const TransferPlan& plan, Context& context) {
+  const Seconds began = context.clock.now();
+  return [&plan, &context, began](std::int64_t objects, Bytes bytes) {
+    const Seconds took = context.clock.now() - began;
+    const std::string rate = took.count() > 0 ? "  " + to_string(bytes / took) : "";
+    context.out.progress(fmt::format("{} of {}, {} of {}{}", with_commas(objects), counted(plan.send.size(), "object"),
+                                     to_string(bytes), to_string(plan.bytes), rate));
+  };
+}
+
+void print_plan(const TransferPlan& plan, const Place& to, Context& context) {
+  for (const TransferItem& item : plan.send)
+    context.out.data(fmt::format("send {} to {}  {}", item.from->of(item.path), to.of(item.to), to_string(item.size)));
+  for (const std::string& path : plan.remove) context.out.data(fmt::format("remove {}", to.of(path)));
+}
+
+Node node_of(const TransferPlan& plan, const Place& to, const MovePrice& price, const Transferred& done, bool dry_run) {
+  Node unchecked = Node::sequence();
+  for (const std::string& name : done.unchecked) unchecked.push(name);
+  return Node::map({{"to", to.shown},
+                    {"dry_run", dry_run},
+                    {"objects_to_send", plan.send.size()},
+                    {"bytes_to_send", plan.bytes.count()},
+                    {"objects_kept", plan.kept.size()},
+                    {"objects_to_remove", plan.remove.size()},
+                    {"bucket_reads", plan.reads},
+                    {"bucket_writes", plan.writes},
+                    {"requests_usd", price.requests ? Node(price.requests->count()) : Node()},
+                    {"egress_usd", price.leaves ? Node() : Node(0.0)},
+                    {"objects_sent", done.sent},
+                    {"objects_removed", done.removed},
+                    {"unchecked", std::move(unchecked)}});
+}
+
+ExitCode move(const MoveOptions& options, bool manifest, Context& context) {
+  if (options.places.size() < 2)
+    fail(error(ErrorKind::invalid, "two places are needed: FROM and TO").hinted("systole data push FROM TO"));
+  const StoreAccess access = store_access();
+  const std::vector<NamedObjects> from = sources(options, access);
+  const Place to = destination(options, access);
+  std::vector<TransferItem> items;
+  for (const NamedObjects& source : from) {
+    refuse_itself(source, to, options.remove_others);
+    for (const ObjectEntry& object : source.objects)
+      items.push_back({&source.place, object.path, object.path, object.size});
+  }
+  TransferOptions how{
+      .remove_others = options.remove_others, .manifest = manifest, .from = from[0].place.shown, .jobs = options.jobs};
+  const TransferPlan plan = plan_transfer(std::move(items), to, how).value();
+  const MovePrice price = price_of(plan, from, to, context);
+  context.out.message(told(plan, price, to));
+  if (options.dry_run) {
+    print_plan(plan, to, context);
+    context.out.json(node_of(plan, to, price, {}, true));
+    return ExitCode::done;
+  }
+  const Seconds began = context.clock.now();
+  how.progress = progress_of(plan, context);
+  Result<Transferred> moved = transfer(plan, to, how);
+  context.out.end_progress();
+  if (!moved.ok()) {
+    Error why = std::move(moved).error();
+    if (why.hint.empty()) why.hint = "the same command goes on: what is there whole is not sent again";
+    fail(std::move(why));
+  }
+  if (!moved->unchecked.empty()) {
+    context.out.warning(fmt::format("unchecked, for their store states no checksum: {}{}",
+                                    counted(moved->unchecked.size(), "object"), ", as " + moved->unchecked[0]));
+  }
+  context.out.data(fmt::format("{}: {}, {} sent{} in {}", to.shown, counted(moved->sent, "object"),
+                               to_string(moved->bytes),
+                               moved->removed > 0 ? fmt::format(", {} removed", with_commas(moved->removed)) : "",
+                               to_string(context.clock.now() - began)));
+  context.out.json(node_of(plan, to, price, *moved, false));
+  return ExitCode::done;
+}
+
+ExitCode data_push(const MoveOptions& options, Context& context) { return move(options, false, context); }
+ExitCode data_stage(const MoveOptions& options, Context& context) { return move(options, true, context); }
+ExitCode data_sync(const MoveOptions& options, Context& context) {
+  // What a pattern leaves out would be removed.
+  if (options.remove_others && !find_objects(options.places[0], store_access()).value().is_folder) {
+    fail(error(ErrorKind::invalid, "--delete makes TO like a folder, and '{}' is none", options.places[0])
+             .hinted("leave --delete out, or name the folder"));
+  }
+  return move(options, false, context);
+}
+
+struct LsOptions {
+  std::string place;
+  bool all = false;
+};
+
+ExitCode data_ls(const LsOptions& options, Context& context) {
+  const StoreAccess access = store_access();
+  NamedObjects found = find_objects(options.place, access).value();
+  ObjectList list{found.objects, {}};
+  if (found.is_folder && !options.all) list = found.place.objects->list("", ListDepth::one_level).value();
+  Bytes sum;
+  Node objects = Node::sequence(), folders = Node::sequence();
+  for (const std::string& folder : list.prefixes) {
+    context.out.data(fmt::format("{:>16}  {}", "", folder));
+    folders.push(folder);
+  }
+  for (const ObjectEntry& object : list.objects) {
+    context.out.data(fmt::format("{:>16}  {}", with_commas(object.size.count()), object.path));
+    objects.push(Node::map({{"name", object.path}, {"bytes", object.size.count()}}));
+    sum += object.size;
+  }
+  context.out.message(
+      fmt::format("{}: {}, {}", found.place.shown, counted(list.objects.size(), "object"), to_string(sum)));
+  context.out.json(Node::map({{"place", found.place.shown}, {"folders", folders}, {"objects", objects}}));
+  return ExitCode::done;
+}
+
+Subcommand add_move(Subcommand group, Context& context, const char* name, const char* help,
+                    ExitCode (*run)(const MoveOptions&, Context&), const std::shared_ptr<MoveOptions>& options) {
+  Subcommand command = add_command(group, name, help, options, context, run);
+  command.add_flag("--dry-run", options->dry_run, "only say what would be sent and removed");
+  command.add_option("--jobs", options->jobs, "objects at a time").check(at_least(1)).capture_default_str();
+  return command;
+}
+
+}  // namespace
+
+void add_data_move(Subcommand group, Context& context) {
+  const char* const places = "FROM and TO: a folder, gs://BUCKET/FOLDER or s3://BUCKET/FOLDER";
+  auto push = std::make_shared<MoveOptions>();
+  add_move(group, context, "push", "files, patterns or folders into a folder or bucket", data_push, push)
+      .add_option("places", push->places,
+                  "FROM... and TO: files, patterns or folders, and a folder; here, in gs:// or s3://")
+      .required()
+      .expected(2, 1 << 20);
+  auto stage = std::make_shared<MoveOptions>();
+  add_move(group, context, "stage", "the same of one folder or pattern, with a manifest written last", data_stage,
+           stage)
+      .add_option("places", stage->places, places)
+      .required()
+      .expected(2);
+  auto sync = std::make_shared<MoveOptions>();
+  const Subcommand command = add_move(group, context, "sync", "make a folder or bucket like another", data_sync, sync);
+  command.add_option("places", sync->places, places).required().expected(2);
+  command.add_flag("--delete", sync->remove_others, "remove what is below TO and not in FROM");
+  auto ls = std::make_shared<LsOptions>();
+  const Subcommand listing =
+      add_command(group, "ls", "what a folder or bucket holds, with sizes", ls, context, data_ls);
+  listing.add_option("place", ls->place, "a folder, a pattern, or gs:// or s3://").required();
+  listing.add_flag("--all", ls->all, "all below it, not only one level");
+}
+
+bool is_staged_place(const std::string& text) { return is_bucket_uri(text) || is_folder(text); }
+
+ExitCode verify_staged(const std::string& text, Context& context) {
+  const Place place = open_place(text, store_access()).value();
+  const FolderManifest manifest = read_manifest(place).value();
+  const VerifiedFolder verified = verify_folder(place, manifest).value();
+  Node damaged = Node::sequence();
+  for (const Error& why : verified.damaged) {
+    context.out.data(fmt::format("damaged: {}", to_string(why)));
+    damaged.push(error_node(why));
+  }
+  if (verified.damaged.empty()) {
+    context.out.data(fmt::format("{}: OK, {}: {} read, {} by the checksum that the store states", place.shown,
+                                 counted(manifest.rows.size(), "object"), to_string(verified.read),
+                                 with_commas(verified.stated)));
+  }
+  context.out.json(Node::map({{"place", place.shown},
+                              {"objects", manifest.rows.size()},
+                              {"bytes_read", verified.read.count()},
+                              {"stated", verified.stated},
+                              {"damaged", damaged}}));
+  return verified.damaged.empty() ? ExitCode::done : ExitCode::no;
+}
+
+}  // namespace systole::cli

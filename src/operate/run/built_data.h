@@ -1,0 +1,42 @@
+#pragma once
+// The dataset of a workload's text, if it is built; and what can be known of its rows without reading the text.
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "execute/data/lengths.h"
+#include "operate/check/lint.h"
+#include "operate/run/run_data.h"
+
+namespace systole {
+
+struct BuiltData {
+  std::unique_ptr<Store> folder;
+  TokensManifest manifest;
+};
+// Reads the text's bytes, for its key. Errors: not_found, and those of the files' checks.
+Result<BuiltData> find_built_data(const Workload& workload, const WorkloadSource& source);
+
+// The same without reading the text: a dataset in the workload's folder that was built of files of the same names and
+// sizes, for the same kind of model. Nothing: there is none, or it cannot be read.
+std::optional<BuiltData> find_like_data(const Workload& workload);
+
+// The training rows of one epoch.
+struct EpochRows {
+  std::int64_t rows = 0, length = 0, target_length = 0;  // target_length: of pairs, beside `length`
+  std::int64_t tokens = 0;                               // without padding
+  bool packed = false;
+  double padding() const;  // the share of positions that hold no token
+};
+EpochRows rows_of(const Workload& workload, const Packing& packing);
+// As they would be for this workload's context and packing. Errors: those of dataset_lengths.
+Result<EpochRows> rows_of(const Workload& workload, const BuiltData& data);
+// "an epoch is 33,921 rows of 256 tokens, packed: 0.3% is padding".
+std::string to_string(const EpochRows& rows);
+Node to_node(const EpochRows& rows);
+
+// For the rule padded_rows: of the workload's dataset, as find_like_data finds it; nothing: it is not built.
+std::optional<MeasuredRows> measured_rows(const Workload& workload);
+
+}  // namespace systole

@@ -1,0 +1,26 @@
+#pragma once
+// Parts of prepare_data that a mixture's sources need too. Private to run_data and run_mixture.
+
+#include <memory>
+#include <string>
+
+#include "ground/store/lock.h"
+#include "operate/run/bucket_files.h"
+#include "operate/run/run_data.h"
+
+namespace systole {
+
+// How a dataset is built of data.train and what belongs to it. `run`: the folder of a run that goes on; otherwise
+// empty. `source_name`: of a mixture's source, whose text is data.train of `workload`; empty: of data.train itself.
+// REQUIRES: the data is text. The result borrows `files`. Errors: those of check_data_files.
+Result<BuildOptions> build_options(const Workload& workload, BucketFiles& files, const WorkloadSource& source,
+                                   const std::string& run = {}, const std::string& source_name = {});
+
+// The lock for building in the folder, after its current holder has finished or died.
+Result<std::unique_ptr<FileLock>> lock_in_turn(const std::string& folder, const DataRequest& request);
+
+// Complete datasets are opened by any number of processes at once; one process at a time builds in a folder.
+Result<Dataset> open_or_build(Store& store, const std::string& folder, const std::string& key, BuildOptions& options,
+                              const DataRequest& request);
+
+}  // namespace systole

@@ -1,0 +1,29 @@
+#pragma once
+// What a text names in a folder of this machine or in a bucket: "gs://bucket/shards/*.tfrecord", "s3://bucket/a",
+// "texts", "a.txt". A pattern (*, ?, [a-z]) is matched name by name; an object or file of exactly that name takes
+// precedence.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ground/store/store_access.h"
+#include "ground/store/transfer.h"
+
+namespace systole {
+
+bool is_bucket_uri(std::string_view text);  // "gs://…", "s3://…": a scheme other than file
+
+// Errors: those of read_store_uri and open_store; unsupported for memory:. A folder of this machine is made if `made`,
+// and is otherwise not_found.
+Result<Place> open_place(const std::string& text, const StoreAccess& access, bool made = false);
+
+struct NamedObjects {
+  Place place;
+  std::vector<ObjectEntry> objects;  // paths below the place, ascending; none only of an empty folder
+  bool is_folder = false;            // it names all that is below the place
+};
+// Errors: those of open_place; not_found, it names nothing.
+Result<NamedObjects> find_objects(const std::string& text, const StoreAccess& access);
+
+}  // namespace systole
