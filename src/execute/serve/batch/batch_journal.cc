@@ -100,7 +100,8 @@ Result<std::unique_ptr<BatchJournal>> BatchJournal::open(const BatchOutput& outp
   std::unique_ptr<BatchJournal> journal(new BatchJournal(output, facts));
   journal->sync_rows_ = sync_rows;
   Store& store = output.store;
-  if (!TRY(store.exists(journal->path_)) && TRY(store.exists(output.name))) {
+  // In this order: an output of ours appears when its journal is there, perhaps at this moment, by another process.
+  if (TRY(store.exists(output.name)) && !TRY(store.exists(journal->path_))) {
     return error(ErrorKind::exists, "'{}' is there, and not of a job that is known", journal->shown_)
         .hinted("move it away, or name another output");
   }

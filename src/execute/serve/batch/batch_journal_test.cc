@@ -4,6 +4,7 @@
 
 #include "ground/base/files.h"
 #include "ground/base/testing/files.h"
+#include "ground/store/testing/faulty.h"
 
 namespace systole {
 namespace {
@@ -192,6 +193,27 @@ TEST(BatchJournal, of_another_job_without_a_row_is_no_obstacle) {
   opened(*store, {3, "m", "i", "x"}, 7)->append(record(1)).value();
   EXPECT_EQ(opened(*store, {3, "m", "i", "x"})->began(), 7);
   EXPECT_EQ(BatchJournal::open({*store, "out.jsonl"}, kFacts, 5).error().kind, ErrorKind::exists);
+}
+
+// Another process does all of the job behind the first look at the files.
+class Overtaken : public FaultyStore {
+ public:
+  std::function<void()> meanwhile;
+  Result<bool> exists(std::string_view path) override {
+    const Result<bool> found = FaultyStore::exists(path);
+    if (meanwhile) std::exchange(meanwhile, {})();
+    return found;
+  }
+};
+
+TEST(BatchJournal, knows_the_output_of_a_process_that_was_faster) {
+  Overtaken store;
+  store.meanwhile = [&store] {
+    const auto journal = opened(store);
+    for (std::size_t row = 0; row < 3; ++row) journal->append(record(row)).value();
+    journal->finish().value();
+  };
+  EXPECT_TRUE(opened(store)->is_finished());
 }
 
 TEST(BatchJournal, is_locked) {
