@@ -67,9 +67,10 @@ struct TransferPlan {
 struct TransferOptions {
   bool remove_others = false;
   bool manifest = false;
-  std::string from;                                                      // for the manifest
-  int jobs = 8;                                                          // objects at a time
-  std::function<void(std::int64_t objects, Bytes bytes)> progress = {};  // done so far; called by several threads
+  std::string from;  // for the manifest
+  int jobs = 8;      // objects at a time
+  // Done so far. Called by several threads; what it throws ends the transfer.
+  std::function<void(std::int64_t objects, Bytes bytes)> progress = {};
 };
 
 struct Transferred {

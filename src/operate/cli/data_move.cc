@@ -6,6 +6,8 @@
 
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
+#include "ground/base/shell_quoted.h"
+#include "ground/process/signal_watch.h"
 #include "operate/run/catalog_files.h"
 #include "operate/run/named_objects.h"
 #include "operate/run/store_access.h"
@@ -108,9 +110,17 @@ std::vector<NamedObjects> sources(const MoveOptions& options, const StoreAccess&
   return from;
 }
 
-std::function<void(std::int64_t, Bytes)> progress_of(const TransferPlan& plan, Context& context) {
+constexpr const char* kAgain = "the same command goes on: what is there whole is not sent again";
+
+std::function<void(std::int64_t, Bytes)> progress_of(const TransferPlan& plan, const SignalWatch& signals,
+                                                     Context& context) {
   const Seconds began = context.clock.now();
-  return [&plan, &context, began](std::int64_t objects, Bytes bytes) {
+  return [&plan, &signals, &context, began](std::int64_t objects, Bytes bytes) {
+    if (signals.stop_requested()) {
+      fail(error(ErrorKind::interrupted, "stopped with {} of {} sent, {} of {}", with_commas(objects),
+                 counted(plan.send.size(), "object"), to_string(bytes), to_string(plan.bytes))
+               .hinted(kAgain));
+    }
     const Seconds took = context.clock.now() - began;
     const std::string rate = took.count() > 0 ? "  " + to_string(bytes / took) : "";
     context.out.progress(fmt::format("{} of {}, {} of {}{}", with_commas(objects), counted(plan.send.size(), "object"),
@@ -165,12 +175,13 @@ ExitCode move(const MoveOptions& options, bool manifest, Context& context) {
     return ExitCode::done;
   }
   const Seconds began = context.clock.now();
-  how.progress = progress_of(plan, context);
+  const SignalWatch signals;
+  how.progress = progress_of(plan, signals, context);
   Result<Transferred> moved = transfer(plan, to, how);
   context.out.end_progress();
   if (!moved.ok()) {
     Error why = std::move(moved).error();
-    if (why.hint.empty()) why.hint = "the same command goes on: what is there whole is not sent again";
+    if (why.hint.empty()) why.hint = kAgain;
     fail(std::move(why));
   }
   if (!moved->unchecked.empty()) {
@@ -279,6 +290,10 @@ ExitCode verify_staged(const std::string& text, Context& context) {
                               {"bytes_read", verified.read.count()},
                               {"stated", verified.stated},
                               {"damaged", damaged}}));
+  if (!verified.damaged.empty()) {
+    context.out.message(
+        fmt::format("next: systole data stage {} {} sends those again", shell_word(manifest.from), shell_word(text)));
+  }
   return verified.damaged.empty() ? ExitCode::done : ExitCode::no;
 }
 

@@ -63,6 +63,9 @@ TEST_F(DataMove, a_folder_goes_to_gs_on_to_s3_and_back) {
   const Captured damaged = run("verify here");
   EXPECT_EQ(damaged.exit.code, 1);
   EXPECT_TRUE(has(damaged.out, "here/a.txt': the bytes that came have the CRC32C")) << damaged.out;
+  EXPECT_TRUE(has(damaged.err, "next: systole data stage s3://twin/copy here sends those again")) << damaged.err;
+  EXPECT_TRUE(has(run("stage s3://twin/copy here").out, "1 object, 5 B sent"));
+  EXPECT_EQ(run("verify here").exit.code, 0);
   EXPECT_EQ(run("verify texts").exit.code, 2) << "it has no manifest";
 }
 
@@ -89,6 +92,18 @@ TEST_F(DataMove, killed_and_run_again_it_ends_the_same) {
   EXPECT_EQ(run("sync here gs://bucket/y").exit.code, 0);
   EXPECT_TRUE(gcs_.objects().at("y/big") == big);
   EXPECT_EQ(gcs_.objects().size(), 42U) << "no temporary object is left, and no manifest is a copy";
+}
+
+TEST_F(DataMove, interrupted_it_says_how_far_it_came_and_what_goes_on) {
+  const std::string big(std::size_t{40} << 20, 'b');
+  gcs_.store("x/big", big);
+  gcs_.before(gcs_.count() + 6, [this] { ::kill(std::atoi(text("pid").c_str()), SIGINT); });
+  const Captured cut = run("stage gs://bucket/x here");
+  EXPECT_EQ(cut.exit.code, 130) << cut.out << cut.err;
+  EXPECT_TRUE(has(cut.err, "error: stopped with 0 of 1 object sent, ")) << cut.err;
+  EXPECT_TRUE(has(cut.err, "hint: the same command goes on")) << cut.err;
+  EXPECT_EQ(run("stage gs://bucket/x here").exit.code, 0);
+  EXPECT_TRUE(text("here/big") == big);
 }
 
 TEST_F(DataMove, sync_removes_only_below_and_never_for_nothing) {
