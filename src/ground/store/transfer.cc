@@ -4,7 +4,9 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <set>
 
+#include "ground/base/files.h"
 #include "ground/base/parallel.h"
 #include "ground/store/transfer_object.h"
 
@@ -64,6 +66,20 @@ Status check_names(const std::vector<TransferItem>& items) {
   return {};
 }
 
+// Those of `paths` that may be removed as others. A list of a folder follows links to folders: what lies behind one may
+// be an item under its own name, or none of this folder's.
+Result<std::vector<std::string>> removable(const std::map<std::string, Bytes, std::less<>>& paths, const Place& to) {
+  std::set<std::string, std::less<>> own;
+  if (to.is_local() && !paths.empty()) {
+    for (const std::filesystem::path& file : TRY(files_below(to.folder)))
+      own.insert(file.lexically_relative(to.folder).string());
+  }
+  std::vector<std::string> removed;
+  for (const auto& [path, size] : paths)
+    if (path != kManifest && (!to.is_local() || own.contains(path))) removed.push_back(path);
+  return removed;
+}
+
 Status remove_manifest(const Place& to) { return to.objects->remove(kManifest); }
 
 Error hinted_again(Error why) {
@@ -99,9 +115,7 @@ Result<TransferPlan> plan_transfer(std::vector<TransferItem> items, const Place&
     if (!to.is_local()) plan.writes += items[i].size.count() <= kRequest ? 1 : parts_of(items[i].size) + 2;
     plan.send.push_back(std::move(items[i]));
   }
-  if (options.remove_others)
-    for (const auto& [path, size] : there)
-      if (path != kManifest) plan.remove.push_back(path);
+  if (options.remove_others) plan.remove = TRY(removable(there, to));
   return plan;
 }
 

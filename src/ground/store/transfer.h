@@ -59,7 +59,7 @@ struct TransferItem {
 struct TransferPlan {
   std::vector<TransferItem> send;
   std::vector<ManifestRow> kept;       // at the destination already
-  std::vector<std::string> remove;     // at the destination, and not among the items
+  std::vector<std::string> remove;     // at the destination, and not among the items; nothing behind links to folders
   Bytes bytes{};                       // of `send`
   std::int64_t reads = 0, writes = 0;  // requests of buckets that sending takes, about
 };

@@ -174,5 +174,23 @@ TEST_F(TransferTest, what_no_store_states_is_named_unchecked) {
   EXPECT_FALSE(read_manifest(to)->rows[0].checked);
 }
 
+TEST_F(TransferTest, what_lies_behind_links_is_not_removed) {
+  for (const char* name : {"x/v3/a", "x/b"}) gcs_.store(name, "1");
+  const Place to = folder_at(at("to")), originals = folder_at(at("originals"));
+  ASSERT_TRUE(originals.objects->put("mine", "2").ok());
+  ASSERT_TRUE(to.objects->put("v2/gone", "3").ok());
+  std::filesystem::create_directory_symlink("v3", at("to/latest"));
+  std::filesystem::create_directory_symlink(at("originals"), at("to/old"));
+  std::filesystem::create_symlink(at("originals/mine"), at("to/one"));
+  for (int n = 0; n < 2; ++n) {  // once before what `latest` names is there, and once behind it
+    const Transferred sent = send(bucket("x"), to, {.remove_others = true}).value();
+    EXPECT_EQ(sent.removed, n == 0 ? 2 : 0) << "v2/gone, and the link `one`";
+    EXPECT_EQ(text_of(at("to/latest/a")), "1");
+    EXPECT_EQ(text_of(at("to/old/mine")), "2");
+    EXPECT_FALSE(std::filesystem::exists(at("to/v2")));
+    EXPECT_FALSE(std::filesystem::exists(at("to/one")));
+  }
+}
+
 }  // namespace
 }  // namespace systole
