@@ -39,6 +39,14 @@ Result<std::string> absolute_path(const fs::path& path) {
   return (fs::path(TRY(working_folder())) / path).lexically_normal().string();
 }
 
+Result<std::string> path_without_links(const fs::path& path) {
+  const std::string absolute = TRY(absolute_path(path));
+  std::error_code failed;
+  const fs::path plain = fs::weakly_canonical(absolute, failed);
+  if (failed) return os_read_error(failed.value(), "look for the links in", absolute);
+  return plain.string();
+}
+
 std::string temporary_folder() {
   const char* given = std::getenv("TMPDIR");
   return given != nullptr && is_folder(given) ? given : "/tmp";

@@ -19,6 +19,8 @@ bool is_file(const std::filesystem::path& path);  // a regular one
 Result<std::string> working_folder();
 // Absolute and normalized ("/a/b" for "b/./c/.." in /a). Errors: as working_folder, for a relative path.
 Result<std::string> absolute_path(const std::filesystem::path& path);
+// The same without links, as far as it is there. Errors: those too; io, a link leads nowhere but to itself.
+Result<std::string> path_without_links(const std::filesystem::path& path);
 std::string temporary_folder();  // $TMPDIR, or /tmp
 
 // Creates the folder and its parents; fine if it exists. Errors: as os_error.

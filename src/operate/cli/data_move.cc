@@ -80,13 +80,16 @@ std::string told(const TransferPlan& plan, const MovePrice& price, const Place& 
 }
 
 void refuse_itself(const NamedObjects& from, const Place& to, bool remove_others) {
-  const auto below = [](const std::string& a, const std::string& b) { return a.starts_with(b + "/"); };
-  const std::string& source = from.place.shown;
-  const bool same = source == to.shown;
-  if (!same && !(from.is_folder && below(to.shown, source)) && !(remove_others && below(source, to.shown))) return;
-  fail(
-      error(ErrorKind::invalid, "'{}' and '{}' are {}", source, to.shown, same ? "the same place" : "within each other")
-          .hinted("name another destination"));
+  const auto below = [](const std::string& a, const std::string& b) {
+    return a.starts_with(b.ends_with('/') ? b : b + "/");
+  };
+  const auto place = [](const Place& at) { return at.is_local() ? path_without_links(at.folder).value() : at.shown; };
+  const std::string source = place(from.place), target = place(to);
+  const bool same = source == target;
+  if (!same && !(from.is_folder && below(target, source)) && !(remove_others && below(source, target))) return;
+  fail(error(ErrorKind::invalid, "'{}' and '{}' are {}", from.place.shown, to.shown,
+             same ? "the same place" : "within each other")
+           .hinted("name another destination"));
 }
 
 // An absent folder is made only when something is sent.

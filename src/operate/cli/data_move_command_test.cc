@@ -147,5 +147,19 @@ TEST_F(DataMove, rows_of_an_object_are_read_without_the_rest_of_it) {
   EXPECT_EQ(row.out, "{\"text\":\"alpha 0 of beta0\"}\n") << row.err;
 }
 
+TEST_F(DataMove, a_place_is_the_same_behind_a_link) {
+  systole_.write("data/sub/a", "1");
+  systole_.write("data/b", "2");
+  std::filesystem::create_directory_symlink("data/sub", systole_.folder() / "link");
+  for (const char* words :
+       {"sync link data --delete", "sync link data/sub", "push data link", "push data link/deeper"}) {
+    const Captured refused = run(words);
+    EXPECT_EQ(refused.exit.code, 2) << words << refused.out;
+    EXPECT_TRUE(has(refused.err, "within each other") || has(refused.err, "the same place")) << words << refused.err;
+  }
+  EXPECT_EQ(text("data/sub/a") + text("data/b"), "12");
+  EXPECT_TRUE(has(run("sync data / --delete --dry-run").err, "within each other"));
+}
+
 }  // namespace
 }  // namespace systole::cli
