@@ -280,7 +280,8 @@ Status ObjectCache::fetch(const PinnedObject& object, const std::function<void(B
   }
 }
 
-// The part becomes whole, from where an earlier fetch ended.
+// The part becomes whole, from where an earlier fetch ended: but from its begin where no checksum would tell that a
+// power cut left zeros in it.
 Status ObjectCache::fill(const PinnedObject& object, const Fd& part, ByteSums& sums,
                          const std::function<void(Bytes)>& arrived) const {
   const std::string path = at(object.key() + std::string(kPart));
@@ -297,7 +298,7 @@ Status ObjectCache::fill(const PinnedObject& object, const Fd& part, ByteSums& s
     if (::ftruncate(part.get(), 0) != 0 || ::lseek(part.get(), 0, SEEK_SET) != 0) return os_error(errno, "write", path);
     return {};
   };
-  if (sums.size() > object.facts.size) TRY(begin_anew());
+  if (sums.size() > object.facts.size || !object.facts.is_checked()) TRY(begin_anew());
   if (sums.size() > Bytes()) arrived(sums.size());
   const auto read = [&] {
     return read_version(*object.store, object.path, object.facts, object.shown, sums,

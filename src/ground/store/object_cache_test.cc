@@ -7,10 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <thread>
 
 #include "ground/base/testing/files.h"
 #include "ground/store/testing/gcs_twin.h"
+#include "ground/store/testing/s3_twin.h"
 
 namespace systole {
 namespace {
@@ -151,6 +153,31 @@ TEST_F(ObjectCacheTest, a_version_that_is_gone_or_damaged_has_no_name) {
   const auto good = cache();
   ASSERT_TRUE(bring(*good, later).ok());
   EXPECT_EQ(text_of(good->file_of(later).value()), "later");
+}
+
+TEST_F(ObjectCacheTest, a_part_that_nothing_can_check_is_fetched_anew) {
+  S3Twin s3;
+  s3.part = 1 << 20;
+  s3.holds_checksums = false;
+  const auto from = s3.open("d");
+  const std::string bytes(std::size_t{20} << 20, 'x');
+  const auto upload = from->start_upload("big").value();
+  ASSERT_TRUE(upload->append(std::as_bytes(std::span(bytes))).ok());
+  ASSERT_TRUE(upload->complete().ok());
+  const PinnedObject big{from.get(), "big", "s3://twin/d/big", describe_object(*from, "big").value()};
+  s3.inject({S3Fault::Kind::failed, s3.requests() + 18, true});  // in the second piece of 16 MiB
+  EXPECT_FALSE(bring(*cache(), big).ok());
+  s3.clear_faults();
+  ASSERT_EQ(files(".part"), 1);
+  for (const auto& file : std::filesystem::directory_iterator(folder_.path() + "/cache")) {
+    if (!file.path().string().ends_with(".part")) continue;
+    std::fstream part(file.path(), std::ios::in | std::ios::out | std::ios::binary);  // as a power cut leaves its tail
+    part.seekp(4096);
+    part << std::string(4096, '\0');
+  }
+  const auto now = cache();
+  ASSERT_TRUE(bring(*now, big).ok());
+  EXPECT_TRUE(text_of(now->file_of(big).value()) == bytes);
 }
 
 }  // namespace

@@ -28,11 +28,12 @@ std::string part_of(const TransferItem& item, const SourceVersion& version) {
   return fmt::format("{}{}{}{}{}", folder, folder.empty() ? "" : "/", kOwnName, to_hex(hash128(key)), kPart);
 }
 
-// The bytes that an earlier call left, added to `sums`. Too many, or unreadable: none, and the file goes.
+// The bytes that an earlier call left, added to `sums`. Too many, or with no checksum to compare them with at the end
+// (a power cut leaves zeros where bytes were not yet on the disk): none, and the file goes.
 Status take_part(Store& files, const std::string& part, const ObjectFacts& facts, ByteSums& sums) {
   const Result<Bytes> size = files.size(part);
   if (!size.ok()) return size.error().kind == ErrorKind::not_found ? Status() : Status(size.error());
-  if (*size > facts.size) return files.remove(part);
+  if (*size > facts.size || !facts.is_checked()) return files.remove(part);
   std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(size->count(), kCopyPiece)));
   for (std::int64_t at = 0; at < size->count();) {
     const auto piece = std::span(buffer).first(static_cast<std::size_t>(std::min(kCopyPiece, size->count() - at)));

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "ground/base/testing/files.h"
 #include "ground/store/testing/gcs_twin.h"
 #include "ground/store/testing/s3_twin.h"
@@ -190,6 +192,31 @@ TEST_F(TransferTest, what_lies_behind_links_is_not_removed) {
     EXPECT_FALSE(std::filesystem::exists(at("to/v2")));
     EXPECT_FALSE(std::filesystem::exists(at("to/one")));
   }
+}
+
+TEST_F(TransferTest, a_part_that_nothing_can_check_is_begun_anew) {
+  const std::string bytes = noise(std::size_t{20} << 20);
+  const Place to = folder_at(at("to"));
+  s3_.part = 1 << 20;
+  s3_.holds_checksums = false;
+  const auto upload = s3_.open("y")->start_upload("big").value();
+  ASSERT_TRUE(upload->append(std::as_bytes(std::span(bytes))).ok());
+  ASSERT_TRUE(upload->complete().ok());
+  const Place from = s3("y");
+  s3_.inject({S3Fault::Kind::failed, s3_.requests() + 20, true});  // in the second piece of 16 MiB
+  EXPECT_FALSE(send(from, to).ok());
+  s3_.clear_faults();
+  int parts = 0;
+  for (const auto& file : std::filesystem::directory_iterator(at("to"))) {
+    if (!file.path().string().ends_with(".part")) continue;
+    ++parts;
+    std::fstream part(file.path(), std::ios::in | std::ios::out | std::ios::binary);  // as a power cut leaves its tail
+    part.seekp(4096);
+    part << std::string(4096, '\0');
+  }
+  ASSERT_EQ(parts, 1);
+  ASSERT_TRUE(send(from, to, {.manifest = true}).ok());
+  EXPECT_TRUE(text_of(at("to/big")) == bytes);
 }
 
 }  // namespace
