@@ -128,7 +128,8 @@ Result<Transferred> transfer(const TransferPlan& plan, const Place& to, const Tr
       return error(ErrorKind::busy, "another process transfers into '{}'", to.shown).hinted("wait for it to end");
     if (!taken.ok() && taken.error().kind != ErrorKind::unsupported) return taken.error();
     if (taken.ok()) lock = *std::move(taken);
-    if (const Bytes room = TRY(to.objects->free_space()); room < plan.bytes) {
+    const Bytes room = TRY(to.objects->free_space());
+    if (room + TRY(bytes_of_parts(to, plan.send)) < plan.bytes) {
       return error(ErrorKind::does_not_fit, "{} are to be sent, and '{}' has {} free", to_string(plan.bytes), to.shown,
                    to_string(room))
           .hinted("free some space, or send to another disk");

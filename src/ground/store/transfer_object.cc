@@ -105,6 +105,23 @@ Status into_bucket(const TransferItem& item, const SourceVersion& version, const
   return error(ErrorKind::busy, "'{}' changed while it was read", item.from->of(item.path));
 }
 
+Result<std::vector<std::string>> parts_beside(const Place& to, const std::vector<TransferItem>& items) {
+  std::vector<std::string> parts;
+  std::set<std::string, std::less<>> folders;
+  if (to.is_local())
+    for (const TransferItem& item : items) folders.emplace(parent_of(item.to));
+  for (const std::string& folder : folders) {
+    const Result<std::vector<std::string>> names = to.files->list(folder);
+    if (!names.ok() && names.error().kind == ErrorKind::not_found) continue;
+    if (!names.ok()) return names.error();
+    for (const std::string& name : *names) {
+      if (is_own_name(name) && name.ends_with(kPart))
+        parts.push_back(folder.empty() ? name : fmt::format("{}/{}", folder, name));
+    }
+  }
+  return parts;
+}
+
 }  // namespace
 
 Result<SourceVersion> source_version(const Place& from, std::string_view path) {
@@ -132,16 +149,14 @@ Result<ManifestRow> transfer_object(const TransferItem& item, const Place& to,
   }
 }
 
+Result<Bytes> bytes_of_parts(const Place& to, const std::vector<TransferItem>& items) {
+  Bytes bytes;
+  for (const std::string& part : TRY(parts_beside(to, items))) bytes += TRY(to.files->size(part));
+  return bytes;
+}
+
 Status remove_parts(const Place& to, const std::vector<TransferItem>& items) {
-  if (!to.is_local()) return {};
-  std::set<std::string, std::less<>> folders;
-  for (const TransferItem& item : items) folders.emplace(parent_of(item.to));
-  for (const std::string& folder : folders) {
-    for (const std::string& name : TRY(to.files->list(folder))) {
-      if (is_own_name(name) && name.ends_with(kPart))
-        TRY(to.files->remove(folder.empty() ? name : fmt::format("{}/{}", folder, name)));
-    }
-  }
+  for (const std::string& part : TRY(parts_beside(to, items))) TRY(to.files->remove(part));
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "ground/base/testing/files.h"
+#include "ground/store/testing/faulty_objects.h"
 #include "ground/store/testing/gcs_twin.h"
 #include "ground/store/testing/s3_twin.h"
 
@@ -217,6 +218,33 @@ TEST_F(TransferTest, a_part_that_nothing_can_check_is_begun_anew) {
   ASSERT_EQ(parts, 1);
   ASSERT_TRUE(send(from, to, {.manifest = true}).ok());
   EXPECT_TRUE(text_of(at("to/big")) == bytes);
+}
+
+// A folder whose disk has so much room.
+class SmallDisk : public FaultyObjects {
+ public:
+  SmallDisk(std::unique_ptr<ObjectStore> objects, Bytes room)
+      : FaultyObjects(*objects), objects_(std::move(objects)), room_(room) {}
+  Result<Bytes> free_space() override { return room_; }
+
+ private:
+  const std::unique_ptr<ObjectStore> objects_;
+  const Bytes room_;
+};
+
+TEST_F(TransferTest, what_parts_hold_counts_as_room) {
+  const std::string big = noise(std::size_t{20} << 20);
+  gcs_.store("x/deep/big", big);
+  Place to = folder_at(at("to"));
+  gcs_.inject({GcsFault::Kind::refused, gcs_.count() + 75, true});  // behind the first piece of 16 MiB
+  EXPECT_FALSE(send(bucket("x", true), to).ok());
+  gcs_.clear_faults();
+  to.objects = std::make_unique<SmallDisk>(std::move(to.objects), Bytes(5 << 20));
+  const Result<Transferred> rest = send(bucket("x"), to);
+  ASSERT_TRUE(rest.ok()) << rest.error().message;
+  EXPECT_TRUE(text_of(at("to/deep/big")) == big);
+  gcs_.store("x/deep/more", big);
+  EXPECT_EQ(send(bucket("x"), to).error().kind, ErrorKind::does_not_fit);
 }
 
 }  // namespace
