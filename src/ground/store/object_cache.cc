@@ -210,27 +210,29 @@ Result<ObjectCache::Content> ObjectCache::content() const {
   return all;
 }
 
-// REQUIRES: the folder is locked.
+// REQUIRES: the folder is locked. Evicts nothing for what does not fit anyway.
 Status ObjectCache::make_room() const {
   Content all = TRY(content());
   struct statvfs disk {};
   if (::statvfs(folder_.c_str(), &disk) != 0) return os_error(errno, "ask for the free space of", folder_);
   Bytes room(static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize));
+  Bytes evictable;
+  for (const Evictable& old : all.evictable) evictable += old.size;
+  if (limit_ && all.bytes - evictable > *limit_) {
+    return error(ErrorKind::does_not_fit, "the cache '{}' would hold {}, all of it in use, and its limit is {}",
+                 folder_, to_string(all.held), to_string(*limit_))
+        .hinted(fmt::format("data.cache.limit: {}GiB", (all.held.count() >> 30) + 1));
+  }
+  if (all.missing > room + evictable) {
+    return error(ErrorKind::does_not_fit, "{} are to be fetched into the cache '{}', and its disk has {} for them",
+                 to_string(all.missing), folder_, to_string(room + evictable))
+        .hinted("free some space, or data.cache.folder: one on another disk");
+  }
   for (const Evictable& old : all.evictable) {
     if ((!limit_ || all.bytes <= *limit_) && all.missing <= room) break;
     if (::unlink(at(old.name).c_str()) != 0 && errno != ENOENT) return os_error(errno, "remove", at(old.name));
     all.bytes -= old.size;
     room += old.size;
-  }
-  if (limit_ && all.bytes > *limit_) {
-    return error(ErrorKind::does_not_fit, "the cache '{}' would hold {}, all of it in use, and its limit is {}",
-                 folder_, to_string(all.held), to_string(*limit_))
-        .hinted(fmt::format("data.cache.limit: {}GiB", (all.held.count() >> 30) + 1));
-  }
-  if (all.missing > room) {
-    return error(ErrorKind::does_not_fit, "{} are to be fetched into the cache '{}', and its disk has {} free",
-                 to_string(all.missing), folder_, to_string(room))
-        .hinted("free some space, or data.cache.folder: one on another disk");
   }
   return {};
 }

@@ -89,6 +89,9 @@ TEST_F(ObjectCacheTest, the_oldest_goes_and_nothing_that_is_held) {
   EXPECT_EQ(refused.error().kind, ErrorKind::does_not_fit);
   EXPECT_NE(refused.error().hint.find("data.cache.limit"), std::string::npos);
   EXPECT_TRUE(std::filesystem::exists(holder->file_of(c).value()));
+  other = cache(Bytes(1000));  // what is wanted no longer may go
+  EXPECT_EQ(bring(*other, object("d", std::string(700, 'd'))).error().kind, ErrorKind::does_not_fit);
+  EXPECT_EQ(files(".bytes"), 2) << "without a it would not fit either";
   holder.reset();
   other = cache(Bytes(1000));
   EXPECT_TRUE(other->bring(both, 2).ok());
