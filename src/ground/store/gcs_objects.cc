@@ -119,7 +119,7 @@ class GcsObjects : public ObjectStore, public PinsVersions {
   Result<ObjectList> listed(std::string_view prefix, ListDepth depth) {
     ObjectList found;
     std::string page;
-    for (int pages = 0; pages < kMostPages; ++pages) {
+    for (int pages = 1;; ++pages) {
       std::string query = "fields=items(name,size),prefixes,nextPageToken&prefix=" + url_encoded(api_->name_of(prefix));
       if (depth == ListDepth::one_level) query += "&delimiter=/";
       if (!page.empty()) query += "&pageToken=" + url_encoded(page);
@@ -131,8 +131,12 @@ class GcsObjects : public ObjectStore, public PinsVersions {
                      api_->shown(prefix))
             .hinted("check the endpoint: STORAGE_EMULATOR_HOST, CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
       TRY(add(*body, found));
-      page = body->text_at("nextPageToken");
-      if (page.empty()) break;
+      std::string next = body->text_at("nextPageToken");
+      if (next.empty()) break;
+      if (next == page || pages == kMostPages)
+        return error(ErrorKind::io, "'{}': its list says that more follows, and leads nowhere", api_->shown(prefix))
+            .hinted("check the endpoint: STORAGE_EMULATOR_HOST, CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
+      page = std::move(next);
     }
     std::ranges::sort(found.objects, {}, &ObjectEntry::path);
     std::ranges::sort(found.prefixes);

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "ground/base/hash.h"
+#include "ground/net/testing/http_stub.h"
 #include "ground/store/testing/gcs_twin.h"
 
 namespace systole {
@@ -291,6 +292,20 @@ TEST(Gcs, what_is_no_path_of_a_store_is_not_listed) {
   EXPECT_EQ(all.objects[0].path, "a/x");
   EXPECT_EQ(store->abort_uploads("")->count(), 1);
   EXPECT_FALSE(twin.objects().contains("runs/.systole-1.tmp"));
+}
+
+TEST(Gcs, a_list_that_leads_nowhere_is_none) {
+  std::atomic<int> lists = 0;
+  StubServer server([&](const StubRequest&, StubAnswer& answer) {
+    answer.whole(200, ++lists < 9 ? R"({"nextPageToken": "a"})" : "{}");
+  });
+  StoreAccess access;
+  access.gcs = [&] { return Result<GcsAccess>(GcsAccess{.endpoint = server.url(), .part = 256 << 10}); };
+  const auto store = open_store({"gs", "bucket/x"}, access).value();
+  const Result<ObjectList> all = store->list("");
+  ASSERT_FALSE(all.ok());
+  EXPECT_EQ(all.error().kind, ErrorKind::io);
+  EXPECT_EQ(lists, 2);
 }
 
 }  // namespace

@@ -67,10 +67,20 @@ void add_page(const S3Place& place, const XmlElement& page, ObjectList& list) {
   }
 }
 
+// Whether another page follows, which begins at `next`. Errors: io, that is where this one began.
+Result<bool> goes_on(const S3Place& place, const XmlElement& page, std::string_view here, std::string_view next,
+                     int pages) {
+  if (page.text_of("IsTruncated") != "true") return false;
+  if (!next.empty() && next != here && pages < kMostPages) return true;
+  return error(ErrorKind::io, "the list of s3://{}/{} says that more follows, and leads nowhere", place.api->bucket(),
+               place.prefix)
+      .hinted("look at AWS_ENDPOINT_URL");
+}
+
 Result<std::int64_t> bytes_of_upload(const S3Place& place, const std::string& key, const std::string& id) {
   std::int64_t bytes = 0;
   std::string marker;
-  for (int pages = 0; pages < kMostPages; ++pages) {
+  for (int pages = 1;; ++pages) {
     Query query{{"uploadId", id}};
     if (!marker.empty()) query.insert(query.begin(), {"part-number-marker", marker});
     const Result<XmlElement> page = page_of(place, key, query, "ListParts");
@@ -78,10 +88,10 @@ Result<std::int64_t> bytes_of_upload(const S3Place& place, const std::string& ke
     if (!page.ok()) return page.error();
     for (const XmlElement& part : page->children)
       if (part.name == "Part") bytes += number_from(part.text_of("Size")).value_or(0);
-    marker = page->text_of("NextPartNumberMarker");
-    if (page->text_of("IsTruncated") != "true") break;
+    std::string next = page->text_of("NextPartNumberMarker");
+    if (!TRY(goes_on(place, *page, marker, next, pages))) return bytes;
+    marker = std::move(next);
   }
-  return bytes;
 }
 
 }  // namespace
@@ -89,7 +99,7 @@ Result<std::int64_t> bytes_of_upload(const S3Place& place, const std::string& ke
 Result<ObjectList> list_s3(const S3Place& place, std::string_view prefix, ListDepth depth) {
   ObjectList list;
   std::string token;
-  for (int pages = 0; pages < kMostPages; ++pages) {
+  for (int pages = 1;; ++pages) {
     Query query;
     if (!token.empty()) query.emplace_back("continuation-token", token);
     if (depth == ListDepth::one_level) query.emplace_back("delimiter", "/");
@@ -98,8 +108,9 @@ Result<ObjectList> list_s3(const S3Place& place, std::string_view prefix, ListDe
     query.emplace_back("prefix", place.key(prefix));
     const XmlElement page = TRY(page_of(place, "", std::move(query), "ListBucketResult"));
     add_page(place, page, list);
-    token = page.text_of("NextContinuationToken");
-    if (page.text_of("IsTruncated") != "true" || token.empty()) break;
+    std::string next = page.text_of("NextContinuationToken");
+    if (!TRY(goes_on(place, page, token, next, pages))) break;
+    token = std::move(next);
   }
   std::ranges::sort(list.objects, {}, &ObjectEntry::path);
   std::ranges::sort(list.prefixes);
@@ -110,7 +121,7 @@ Result<ObjectList> list_s3(const S3Place& place, std::string_view prefix, ListDe
 Result<Bytes> abort_s3_uploads(const S3Place& place, std::string_view prefix) {
   std::int64_t freed = 0;
   std::string key_marker, id_marker;
-  for (int pages = 0; pages < kMostPages; ++pages) {
+  for (int pages = 1;; ++pages) {
     Query query{{"encoding-type", "url"}};
     if (!key_marker.empty()) query.emplace_back("key-marker", key_marker);
     query.emplace_back("prefix", place.key(prefix));
@@ -126,11 +137,12 @@ Result<Bytes> abort_s3_uploads(const S3Place& place, std::string_view prefix) {
       if (!answer.good() && answer.status() != 404)
         return place.api->refusal(answer, fmt::format("s3://{}/{}", place.api->bucket(), key));
     }
-    key_marker = text_in(page, page, "NextKeyMarker");
-    id_marker = page.text_of("NextUploadIdMarker");
-    if (page.text_of("IsTruncated") != "true") break;
+    std::string next_key = text_in(page, page, "NextKeyMarker"), next_id = page.text_of("NextUploadIdMarker");
+    const std::string here = key_marker + "\n" + id_marker, next = next_key.empty() ? "" : next_key + "\n" + next_id;
+    if (!TRY(goes_on(place, page, here, next, pages))) return Bytes(freed);
+    key_marker = std::move(next_key);
+    id_marker = std::move(next_id);
   }
-  return Bytes(freed);
 }
 
 }  // namespace systole

@@ -303,5 +303,25 @@ TEST(S3, sends_what_the_bucket_asks_for) {
   EXPECT_NE(wrong.hint.find("anonymous"), std::string::npos) << to_string(wrong);
 }
 
+TEST(S3, a_list_that_leads_nowhere_is_none) {
+  const auto page = [](const std::string& root) {
+    return fmt::format("<{0}><IsTruncated>true</IsTruncated></{0}>", root);
+  };
+  std::atomic<int> lists = 0;
+  StubServer server([&](const StubRequest& request, StubAnswer& answer) {
+    if (request.method == "HEAD") return answer.bodiless(200, 0, {});
+    ++lists;
+    answer.whole(200, page(request.query.find("uploads=") == std::string::npos ? "ListBucketResult"
+                                                                               : "ListMultipartUploadsResult"));
+  });
+  StoreAccess access;
+  access.s3 = [&] { return Result<S3Access>(S3Access{.endpoint = server.url()}); };
+  const auto store = open_s3("twin/x", access).value();
+  EXPECT_EQ(store->list("").error().kind, ErrorKind::io);
+  EXPECT_EQ(store->abort_uploads("").error().message,
+            "the list of s3://twin/x/ says that more follows, and leads nowhere");
+  EXPECT_LE(lists, 3);
+}
+
 }  // namespace
 }  // namespace systole
