@@ -61,8 +61,7 @@ class GcsObjects : public ObjectStore, public PinsVersions {
   Result<ObjectList> list(std::string_view prefix, ListDepth depth) override {
     TRY(split_dir_path(prefix));
     ObjectList found = TRY(listed(prefix, depth));
-    // Others may keep here what is no path of a store: "a/" for a folder, "a//b".
-    std::erase_if(found.objects, [](const ObjectEntry& object) { return !check_object_path(object.path).ok(); });
+    keep_paths(found);
     std::erase_if(found.prefixes, [](const std::string& path) { return !split_dir_path(path).ok(); });
     return found;
   }

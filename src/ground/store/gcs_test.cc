@@ -290,6 +290,11 @@ TEST(Gcs, what_is_no_path_of_a_store_is_not_listed) {
   const ObjectList all = store->list("").value();
   ASSERT_EQ(all.objects.size(), 1u);
   EXPECT_EQ(all.objects[0].path, "a/x");
+  EXPECT_EQ(all.left_out, 3);
+  EXPECT_EQ(all.left_out_name, "");
+  twin.store("runs/", "");
+  twin.store("runs/a/", "");
+  EXPECT_EQ(store->list("")->left_out, 1) << "an empty object for a folder is none";
   EXPECT_EQ(store->abort_uploads("")->count(), 1);
   EXPECT_FALSE(twin.objects().contains("runs/.systole-1.tmp"));
 }

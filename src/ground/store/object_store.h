@@ -130,6 +130,9 @@ struct ObjectEntry {
 struct ObjectList {
   std::vector<ObjectEntry> objects;   // by path, ascending
   std::vector<std::string> prefixes;  // of one_level: paths up to their next '/' and with it, ascending
+  // Objects of others whose names are no paths, as "a//b", and the first of these names; not empty ones for folders.
+  std::int64_t left_out = 0;
+  std::string left_out_name = {};
   bool operator==(const ObjectList&) const = default;
 };
 enum class ListDepth { all, one_level };

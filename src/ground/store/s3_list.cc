@@ -61,7 +61,7 @@ void add_page(const S3Place& place, const XmlElement& page, ObjectList& list) {
     key.erase(0, place.prefix.size());
     if (element.name == "CommonPrefixes") {
       if (key.size() > 1 && split_dir_path(key).ok()) list.prefixes.push_back(std::move(key));
-    } else if (check_object_path(key).ok()) {
+    } else {
       list.objects.push_back({std::move(key), Bytes(number_from(element.text_of("Size")).value_or(0))});
     }
   }
@@ -113,6 +113,7 @@ Result<ObjectList> list_s3(const S3Place& place, std::string_view prefix, ListDe
     token = std::move(next);
   }
   std::ranges::sort(list.objects, {}, &ObjectEntry::path);
+  keep_paths(list);
   std::ranges::sort(list.prefixes);
   list.prefixes.erase(std::unique(list.prefixes.begin(), list.prefixes.end()), list.prefixes.end());
   return list;

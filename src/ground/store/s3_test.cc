@@ -221,6 +221,8 @@ TEST(S3, lists_what_is_a_path) {
   ASSERT_EQ(all.objects.size(), 2U);
   EXPECT_EQ(all.objects[0].path, "a b+c");
   EXPECT_EQ(all.objects[1].path, "é/f");
+  EXPECT_EQ(all.left_out, 2) << "/e and d/, which holds something";
+  EXPECT_EQ(all.left_out_name, "/e");
   EXPECT_EQ(*get_text(*twin.open("x"), "a b+c"), "1");
 }
 

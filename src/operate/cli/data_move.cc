@@ -105,6 +105,11 @@ std::vector<NamedObjects> sources(const MoveOptions& options, const StoreAccess&
   std::vector<NamedObjects> from;
   for (std::size_t i = 0; i + 1 < options.places.size(); ++i) {
     from.push_back(find_objects(options.places[i], access).value());
+    if (const NamedObjects& found = from.back(); found.left_out > 0) {
+      fail(error(ErrorKind::invalid, "{} of '{}' cannot be a file, as '{}/{}'", counted(found.left_out, "object"),
+                 options.places[i], found.place.shown, found.left_out_name)
+               .hinted("rename them, or name a pattern that leaves them out"));
+    }
     if (from.back().objects.empty()) {
       fail(error(ErrorKind::invalid, "'{}' holds nothing", options.places[i])
                .hinted("name a folder with files, or a bucket's folder with objects"));

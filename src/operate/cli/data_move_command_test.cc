@@ -161,5 +161,19 @@ TEST_F(DataMove, a_place_is_the_same_behind_a_link) {
   EXPECT_TRUE(has(run("sync data / --delete --dry-run").err, "within each other"));
 }
 
+TEST_F(DataMove, what_cannot_be_a_file_is_not_left_out_silently) {
+  gcs_.store("x/a", "1");
+  gcs_.store("x/deep/", "");
+  EXPECT_EQ(run("stage gs://bucket/x here").exit.code, 0);
+  gcs_.store("x//b", "2");
+  for (const char* words : {"stage gs://bucket/x here", "sync gs://bucket/x here", "push gs://bucket/x here"}) {
+    const Captured refused = run(words);
+    EXPECT_EQ(refused.exit.code, 2) << words << refused.out;
+    EXPECT_TRUE(has(refused.err, "1 object of 'gs://bucket/x' cannot be a file, as 'gs://bucket/x//b'")) << refused.err;
+    EXPECT_TRUE(has(refused.err, "name a pattern that leaves them out")) << refused.err;
+  }
+  EXPECT_EQ(run("stage 'gs://bucket/x/*' here").exit.code, 0);
+}
+
 }  // namespace
 }  // namespace systole::cli

@@ -51,6 +51,11 @@ Error names_nothing(const std::string& text, bool is_pattern) {
       .hinted("check the name" + brackets_hint(text));
 }
 
+Result<NamedObjects> whole_folder(Place place) {
+  ObjectList all = TRY(place.objects->list(""));
+  return NamedObjects{std::move(place), std::move(all.objects), true, all.left_out, std::move(all.left_out_name)};
+}
+
 }  // namespace
 
 bool is_bucket_uri(std::string_view text) {
@@ -68,11 +73,7 @@ Result<NamedObjects> find_objects(const std::string& text, const StoreAccess& ac
   StoreUri uri = TRY(lasting_uri(text));
   const std::vector<std::string> names = names_of(uri.path);
   const bool is_folder_here = uri.is_local() && is_folder(uri.path);
-  if (is_folder_here || (!uri.is_local() && names.size() == 1)) {
-    Place place = TRY(place_at(uri, access));
-    std::vector<ObjectEntry> all = TRY(place.objects->list("")).objects;
-    return NamedObjects{std::move(place), std::move(all), true};
-  }
+  if (is_folder_here || (!uri.is_local() && names.size() == 1)) { return whole_folder(TRY(place_at(uri, access))); }
   const auto wild =
       std::ranges::find_if(names.begin() + (uri.is_local() ? 0 : 1), names.end(),
                            [](const std::string& name) { return name.find_first_of(kWild) != name.npos; });
@@ -92,9 +93,7 @@ Result<NamedObjects> find_objects(const std::string& text, const StoreAccess& ac
   if (!is_pattern) {
     if (uri.is_local() || TRY(place.objects->list(below + "/", ListDepth::one_level)) == ObjectList())
       return names_nothing(text, false);
-    place = TRY(place_at(uri, access));
-    std::vector<ObjectEntry> all = TRY(place.objects->list("")).objects;
-    return NamedObjects{std::move(place), std::move(all), true};
+    return whole_folder(TRY(place_at(uri, access)));
   }
   const std::vector<std::string> pattern(rest, names.end());
   const std::string head = pattern[0].substr(0, pattern[0].find_first_of(kWild));

@@ -22,6 +22,8 @@ struct NamedObjects {
   Place place;
   std::vector<ObjectEntry> objects;  // paths below the place, ascending; none only of an empty folder
   bool is_folder = false;            // it names all that is below the place
+  std::int64_t left_out = 0;         // as ObjectList's, of a folder
+  std::string left_out_name = {};
 };
 // Errors: those of open_place; not_found, it names nothing.
 Result<NamedObjects> find_objects(const std::string& text, const StoreAccess& access);
