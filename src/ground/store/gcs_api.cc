@@ -74,7 +74,7 @@ Result<GcsObject> read_gcs_object(const HttpReply& reply, std::string_view asked
   const auto size = body.ok() ? number_from(body->text_at("size")) : std::nullopt;
   GcsObject object;
   if (body.ok()) object.generation = body->text_at("generation");
-  if (!size || object.generation.empty())
+  if (!size || *size < 0 || object.generation.empty())
     return error(ErrorKind::io, "'{}': this is no answer of Cloud Storage: {}", asked, message_in(reply))
         .hinted("check the endpoint: STORAGE_EMULATOR_HOST, CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
   object.name = body->text_at("name");

@@ -19,7 +19,14 @@ constexpr int kMostRestarts = 3;          // of a read whose object was replaced
 std::optional<std::int64_t> whole_size(const HttpReply& reply) {
   const std::string* range = reply.header("content-range");
   const std::size_t slash = range == nullptr ? std::string::npos : range->rfind('/');
-  return slash == std::string::npos ? std::nullopt : number_from(std::string_view(*range).substr(slash + 1));
+  const auto size = slash == std::string::npos ? std::nullopt : number_from(std::string_view(*range).substr(slash + 1));
+  return size && *size >= 0 ? size : std::nullopt;
+}
+
+// Whether it is of "bytes FROM-99/1234".
+bool begins_at(const HttpReply& reply, std::int64_t from) {
+  const std::string* range = reply.header("content-range");
+  return range != nullptr && range->starts_with(fmt::format("bytes {}-", from));
 }
 
 // What one range tells: whether its version is gone, how much was filled, and of the whole object.
@@ -50,22 +57,24 @@ class Range {
       request.bulk = true;
       request.take = [&](std::string_view piece) {
         const bool open = sink.put(filled_, piece);
-        filled_ += piece.size();
-        return open;
+        const std::size_t room = sink.size() - filled_;
+        filled_ += std::min(room, piece.size());
+        return open && piece.size() <= room;  // what follows was not asked for
       };
       request.cancelled = [&] { return sink.is_closed(); };
       return {};
     };
     const HttpReply reply = std::move(TRY(api_.send(ask)).reply);
-    if (reply.ended) return overtaken();
+    if (sink.is_closed()) return overtaken();
     if (reply.status == 404 && !generation_.empty()) return Told{.gone = true};
     if (reply.status == 416) return Told{.seen = {generation_, Bytes(whole_size(reply).value_or(0)), {}}};
     if (reply.status != 200 && reply.status != 206) return api_.refusal(reply, path_, "read");
-    if (reply.status == 200 && from_ > 0) return no_storage("it ignores the range that is asked for");
+    if (reply.status == 200 ? from_ > 0 || reply.ended : !begins_at(reply, from_))
+      return no_storage("it ignores the range that is asked for");
     const std::string* seen = reply.header("x-goog-generation");
     if (seen == nullptr) return no_storage("its answer has no x-goog-generation");
     const auto all = reply.status == 206 ? whole_size(reply) : std::optional(static_cast<std::int64_t>(filled_));
-    return Told{.filled = std::min(filled_, sink.size()), .seen = {*seen, Bytes(all.value_or(0)), crc32c_in(reply)}};
+    return Told{.filled = filled_, .seen = {*seen, Bytes(all.value_or(0)), crc32c_in(reply)}};
   }
 
  private:

@@ -313,5 +313,44 @@ TEST(Gcs, a_list_that_leads_nowhere_is_none) {
   EXPECT_EQ(lists, 2);
 }
 
+TEST(Gcs, an_answer_of_another_range_or_size_is_none) {
+  std::string range, body = "hello", size = "5";
+  int status = 206;
+  StubServer server([&](const StubRequest& request, StubAnswer& answer) {
+    HttpHeaders headers = {{"x-goog-generation", "7"}};
+    if (!range.empty()) headers.emplace_back("Content-Range", range);
+    if (request.asks("alt=media")) return answer.whole(status, body, headers);
+    answer.whole(200, fmt::format(R"({{"name": "x/a", "generation": "7", "size": "{}"}})", size));
+  });
+  StoreAccess access;
+  access.gcs = [&] { return Result<GcsAccess>(GcsAccess{.endpoint = server.url(), .part = 256 << 10}); };
+  const auto store = open_store({"gs", "bucket/x"}, access).value();
+  std::string into(3, ' ');
+  const auto read = [&] { return store->get("a", 2, std::as_writable_bytes(std::span(into))); };
+  body = "llo";
+  range = "bytes 2-4/5";
+  EXPECT_TRUE(read().ok());
+  EXPECT_EQ(into, "llo");
+  for (const char* other : {"bytes 0-2/5", "bytes 20-22/50", "bytes", ""}) {
+    range = other;
+    EXPECT_EQ(read().error().kind, ErrorKind::io) << other;
+  }
+  range = "bytes 2-4/5";
+  body = "llo, and so on for long";
+  EXPECT_TRUE(read().ok()) << "more than was asked for is not taken";
+  body = "hello";
+  range = "bytes 0-4/5";
+  EXPECT_EQ(store->get_whole("a")->bytes, "hello");
+  range = "bytes 0-4/-5";
+  size = "-5";
+  EXPECT_FALSE(store->get_whole("a").ok());
+  EXPECT_EQ(store->size("a").error().kind, ErrorKind::io);
+  range.clear();
+  status = 200;
+  EXPECT_EQ(store->get_whole("a")->bytes, "hello") << "an object that is smaller than what is asked for";
+  body = some_bytes(100'000);
+  EXPECT_EQ(store->get_whole("a").error().kind, ErrorKind::io) << "it ignores the range";
+}
+
 }  // namespace
 }  // namespace systole

@@ -78,6 +78,8 @@ Result<Generation> put_in_gcs(GcsApi& api, std::string_view path, std::span<cons
 
 namespace {
 
+constexpr int kMostCalls = 100'000;  // of one copy, each of which may end after 30 s
+
 class GcsUpload : public Upload {
  public:
   GcsUpload(std::shared_ptr<GcsApi> api, std::shared_ptr<GcsUploads> uploads, std::string path)
@@ -253,7 +255,7 @@ class GcsUpload : public Upload {
         Node::map({{"contentType", "application/octet-stream"}, {"metadata", Node::map({{"systole-write", mark}})}});
     std::string token;
     bool may_be_second = false;
-    while (true) {
+    for (int calls = 0; calls < kMostCalls; ++calls) {
       std::string query = fmt::format("ifSourceGenerationMatch={}{}", stored_, gcs_condition(when));
       if (!token.empty()) query += "&rewriteToken=" + url_encoded(token);
       HttpSent sent = TRY(api_->send({.method = "POST",
@@ -268,9 +270,9 @@ class GcsUpload : public Upload {
         return written(*api_, path, when, sent, mark, sum_, Bytes(size_));
       }
       token = said->text_at("rewriteToken");
-      if (token.empty())
-        return error(ErrorKind::io, "cannot write {}: its copy neither ends nor goes on", api_->shown(path));
+      if (token.empty()) break;
     }
+    return error(ErrorKind::io, "cannot write {}: its copy neither ends nor goes on", api_->shown(path));
   }
 
   const std::shared_ptr<GcsApi> api_;
