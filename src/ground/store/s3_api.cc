@@ -146,6 +146,11 @@ Result<S3Answer> S3Api::send(const S3Call& call) {
   }
 }
 
+Error S3Api::no_bucket() const {
+  return error(ErrorKind::invalid, "there is no bucket '{}'{}", bucket_,
+               access_.endpoint.empty() ? "" : " at " + without_passwords(access_.endpoint));
+}
+
 Error S3Api::refusal(const S3Answer& answer, std::string_view what) const {
   const std::optional<XmlElement> why = error_in(answer.reply.body);
   const std::string code = why ? why->text_of("Code") : "", message = why ? why->text_of("Message") : "";
@@ -160,9 +165,7 @@ Error S3Api::refusal(const S3Answer& answer, std::string_view what) const {
                  access_.region)
         .hinted(fmt::format("AWS_REGION={}", printable(region)));
   }
-  if (code == "NoSuchBucket")
-    return error(ErrorKind::invalid, "there is no bucket '{}'{}", bucket_,
-                 access_.endpoint.empty() ? "" : " at " + without_passwords(access_.endpoint));
+  if (code == "NoSuchBucket") return no_bucket();
   if (code == "SignatureDoesNotMatch" || code == "InvalidAccessKeyId" || has_expired(code) || code == "InvalidToken")
     return error(ErrorKind::unsupported, "{}", said)
         .hinted("check the AWS credentials: AWS_ACCESS_KEY_ID, AWS_PROFILE")

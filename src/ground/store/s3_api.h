@@ -45,6 +45,7 @@ class S3Api {
   // body are tried again; keys that have expired are asked for anew once. Errors: as send_with_retries; those of the
   // keys; interrupted: another read was faster (hedged_reads.h). Another status is no error.
   Result<S3Answer> send(const S3Call& call);
+  Error no_bucket() const;
   // What an answer that is not good() means. `what` was asked for: "s3://bucket/key".
   Error refusal(const S3Answer& answer, std::string_view what) const;
 

@@ -106,10 +106,7 @@ Status look_for_bucket(const S3Place& place) {
   if (answer.good() || answer.status() == 403) return {};
   const std::string what = fmt::format("s3://{}", place.api->bucket());
   if (answer.status() != 404) return place.api->refusal(answer, what);
-  const std::string& endpoint = place.api->access().endpoint;
-  return error(ErrorKind::invalid, "there is no bucket '{}'{}", place.api->bucket(),
-               endpoint.empty() ? "" : " at " + endpoint)
-      .hinted(fmt::format("aws s3 mb {}", what));
+  return place.api->no_bucket().hinted(fmt::format("aws s3 mb {}", what));
 }
 
 struct Named {

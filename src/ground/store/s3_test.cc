@@ -325,5 +325,15 @@ TEST(S3, a_list_that_leads_nowhere_is_none) {
   EXPECT_LE(lists, 3);
 }
 
+TEST(S3, an_absent_bucket_is_told_without_the_password_of_its_server) {
+  StubServer server([](const StubRequest&, StubAnswer& answer) { answer.bodiless(404, 0, {}); });
+  StoreAccess access;
+  const std::string with_password = "http://me:sesame@" + server.url().substr(7);
+  access.s3 = [&] { return Result<S3Access>(S3Access{.endpoint = with_password}); };
+  const Error absent = open_s3("other", access).error();
+  EXPECT_NE(absent.message.find("there is no bucket 'other' at http://"), std::string::npos) << absent.message;
+  EXPECT_EQ(to_string(absent).find("sesame"), std::string::npos) << absent.message;
+}
+
 }  // namespace
 }  // namespace systole
