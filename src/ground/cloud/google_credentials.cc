@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
 
 #include "ground/base/files.h"
 #include "ground/base/text_file.h"
@@ -82,13 +83,20 @@ class Fetcher {
 class GoogleBearer : public BearerSource {
  public:
   explicit GoogleBearer(GooglePlace place)
-      : fetcher_(place), bearer_([this] { return fetched(); }, std::move(place.clock)) {}
+      : fetcher_(place), clock_(place.clock), bearer_([this] { return fetched(); }, std::move(place.clock)) {}
 
   Result<std::string> token() override {
     if (anonymous_) return std::string();
     return bearer_.token();
   }
-  void refused(const std::string& token) override { bearer_.refused(token); }
+  // A server wants a token where none was found: the metadata server may have failed just then.
+  void refused(const std::string& token) override {
+    bearer_.refused(token);
+    const std::lock_guard lock(mutex_);
+    if (!token.empty() || clock_->now() < look_again_) return;
+    look_again_ = clock_->now() + kPause;
+    anonymous_ = false;
+  }
 
  private:
   Result<BearerToken> fetched() {
@@ -97,8 +105,13 @@ class GoogleBearer : public BearerSource {
     return token;
   }
 
+  static constexpr Seconds kPause{10.0};  // between two looks where nothing is found
+
   Fetcher fetcher_;
+  const std::shared_ptr<Clock> clock_;
   std::atomic<bool> anonymous_ = false;
+  std::mutex mutex_;
+  Seconds look_again_{};
   RefreshedBearer bearer_;
 };
 

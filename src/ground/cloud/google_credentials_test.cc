@@ -197,5 +197,20 @@ TEST_F(Credentials, secrets_stay_secret) {
   EXPECT_EQ(bearer()->token().error().kind, ErrorKind::not_found);
 }
 
+TEST_F(Credentials, who_is_anonymous_looks_again_when_a_server_wants_a_token) {
+  variables_["CLOUDSDK_AUTH_DISABLE_CREDENTIALS"] = "true";
+  const auto source = bearer();
+  EXPECT_EQ(source->token().value(), "");
+  source->refused("");
+  EXPECT_EQ(source->token().value(), "") << "there is still none";
+  variables_.erase("CLOUDSDK_AUTH_DISABLE_CREDENTIALS");
+  variables_["GCE_METADATA_HOST"] = google_.host();
+  source->refused("");
+  EXPECT_EQ(source->token().value(), "") << "not at every request";
+  clock_->advance(Seconds(11.0));
+  source->refused("");
+  EXPECT_EQ(source->token().value(), "token-1");
+}
+
 }  // namespace
 }  // namespace systole

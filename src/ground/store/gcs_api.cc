@@ -157,7 +157,7 @@ Result<HttpSent> GcsApi::send(const GcsAsk& ask) {
     return request;
   };
   HttpSent sent = TRY(send_with_retries(pool_, policy, *clock_, make));
-  if (sent.reply.status != 401 || token.empty()) return sent;
+  if (sent.reply.status != 401 || !shows) return sent;  // also where none was shown: there may be one by now
   gcs_.bearer->refused(token);
   const std::string refused = token;
   if (TRY(gcs_.bearer->token()) == refused) return sent;

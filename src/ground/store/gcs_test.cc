@@ -352,5 +352,24 @@ TEST(Gcs, an_answer_of_another_range_or_size_is_none) {
   EXPECT_EQ(store->get_whole("a").error().kind, ErrorKind::io) << "it ignores the range";
 }
 
+// Finds a token only when one is wanted.
+class Late : public BearerSource {
+ public:
+  Result<std::string> token() override { return token_; }
+  void refused(const std::string& token) override {
+    if (token.empty()) token_ = "late";
+  }
+
+ private:
+  std::string token_;
+};
+
+TEST(Gcs, asks_for_a_token_where_none_was_shown) {
+  GcsTwin twin;
+  twin.store("runs/a", "1");
+  twin.wants_token("late");
+  EXPECT_EQ(store_on(twin, std::make_shared<Late>())->get_whole("a")->bytes, "1");
+}
+
 }  // namespace
 }  // namespace systole
