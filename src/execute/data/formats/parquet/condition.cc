@@ -11,7 +11,6 @@ bool is_text(const Column& column) {
   return column.type == Physical::bytes &&
          (column.meaning == Meaning::plain || column.meaning == Meaning::text || column.meaning == Meaning::json);
 }
-bool is_real(const Column& column) { return column.type == Physical::float32 || column.type == Physical::float64; }
 
 std::partial_ordering order_of_integers(std::int64_t a, const Column& column, const Condition& condition) {
   const bool is_unsigned = column.meaning == Meaning::unsigned_int;
@@ -51,7 +50,6 @@ Value bound_of(const Column& column, std::string_view bytes) {
     case Physical::boolean: return number(std::uint8_t{});
     case Physical::int32: return number(std::int32_t{});
     case Physical::int64: return number(std::int64_t{});
-    case Physical::float32: return number(float{});
     case Physical::float64: return number(double{});
     case Physical::bytes: return Value::of(bytes);
     default: return {};
@@ -64,7 +62,9 @@ std::optional<Condition> condition_of(const FieldComparison& comparison, const C
   using Kind = FieldValue::Kind;
   const FieldValue& value = comparison.value;
   const bool plain = column.meaning == Meaning::plain || column.meaning == Meaning::unsigned_int;
-  const bool number = plain && (column.type == Physical::int32 || column.type == Physical::int64 || is_real(column));
+  // Not FLOAT: a filter takes its shortest digits, so that 0.9f is 0.9, and as a double it is 0.89999998.
+  const bool number =
+      plain && (column.type == Physical::int32 || column.type == Physical::int64 || column.type == Physical::float64);
   const bool boolean = plain && column.type == Physical::boolean;
   Condition made{index, comparison.op, {}};
   if (column.list || !column.outside.empty()) return std::nullopt;

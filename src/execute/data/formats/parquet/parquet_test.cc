@@ -162,9 +162,35 @@ TEST(Parquet, OnlyComparisonsOfWhatAColumnHoldsSkipRows) {
   EXPECT_TRUE(is_used(with_text, column_of("x", Physical::bytes, Meaning::text)));
   EXPECT_FALSE(is_used(with_number, column_of("x", Physical::bytes, Meaning::text)));
   EXPECT_FALSE(is_used(with_number, column_of("x", Physical::int32, Meaning::date)));
+  EXPECT_TRUE(is_used(with_number, column_of("x", Physical::float64)));
+  EXPECT_FALSE(is_used(with_number, column_of("x", Physical::float32)));
   Column list = column_of("x", Physical::int64);
   list.list = true;
   EXPECT_FALSE(is_used(with_number, list));
+}
+
+// The filter behind it sees 0.1f as 0.1: no such row may be passed over before.
+TEST(Parquet, NoRowOfFloatsIsPassedOverThatAFilterKeeps) {
+  const auto store = make_memory_store();
+  const auto file = store->create("x").value();
+  Writer writer = Writer::create(*file, {column_of("score", Physical::float32)}).value();
+  for (const float score : {0.1f, 0.9f}) {
+    const Value value = Value::of(static_cast<double>(score));
+    const Cell cell{false, {&value, 1}};
+    writer.add({&cell, 1}).value();
+  }
+  writer.finish().value();
+  using Op = FieldComparison::Op;
+  for (const auto& [op, than, kept] :
+       {std::tuple(Op::equal, 0.1, "0.1"), std::tuple(Op::at_most, 0.1, "0.1"), std::tuple(Op::at_least, 0.9, "0.9")}) {
+    const auto records = open_records({store.get(), "x", "x"}).value();
+    const FieldComparison where{"score", op, {FieldValue::Kind::number, false, than, {}, {}}};
+    records->pass_over({&where, 1}).value();
+    std::vector<std::string> seen;
+    for (DataRecord record; records->next(record).value();)
+      seen.push_back(to_json(records->value(record, "score").value()));
+    EXPECT_NE(std::ranges::find(seen, kept), seen.end()) << than;
+  }
 }
 
 TEST(Parquet, ValuesAreWrittenAsTheyMean) {
