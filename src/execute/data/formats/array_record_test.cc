@@ -180,6 +180,9 @@ TEST(ArrayRecordTest, LyingAndForeignChunksAreRefused) {
             "record 0, byte 64: a chunk of 7 bytes says that it holds 2 records of 536870912 bytes in all");
   EXPECT_EQ(refused(ChunkType::simple, two, 1U << 20, 3),
             "record 0, byte 64: a chunk of 7 bytes says that it holds 1048576 records of 3 bytes in all");
+  // A few thousand bytes that would take gigabytes for the sizes of so many.
+  EXPECT_EQ(refused(ChunkType::simple, std::string(60'000, '\0'), 200'000'000, 0),
+            "record 0, byte 64: a chunk of 60,000 bytes says that it holds 200000000 records of 0 bytes in all");
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ constexpr HighwayKey kKey{0x2f696c6567656952, 0x0a7364726f636572, 0x2f696c656765
 // A chunk that unpacks to more than this, and to more than so many times its size, is taken for a bomb. The most that
 // zstd reaches on data of use is some hundreds.
 constexpr std::uint64_t kUnsuspicious = std::uint64_t{64} << 20, kMostTimes = 4096;
+// Records of which there may be more than bytes (all empty): each takes up to 18 bytes of memory while it is read.
+constexpr std::uint64_t kMostEmpty = std::uint64_t{1} << 24;
 
 std::int64_t with_overhead(std::int64_t begin, std::int64_t size) {
   return begin + size + (size + (begin + kUsableBlock - 1) % kRiegeliBlock) / kUsableBlock * kRiegeliBlockHeader;
@@ -166,7 +168,7 @@ Status SimpleChunk::decode(std::span<const std::byte> bytes, Bytes largest, cons
   if (header.data_hash != riegeli_hash(data)) return damaged(place, "the checksum of a chunk's data does not match");
   if (data.empty()) return damaged(place, "a chunk without data");
   if (header.decoded_size > static_cast<std::uint64_t>(largest.count()) ||
-      header.records > header.data_size * kMostTimes ||
+      header.records > header.data_size * kMostTimes || header.records > std::max(kMostEmpty, header.data_size) ||
       header.decoded_size > std::max(kUnsuspicious, header.data_size * kMostTimes)) {
     return record_error(
         ErrorKind::invalid, place,
