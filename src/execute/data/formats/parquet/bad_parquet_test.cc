@@ -218,5 +218,38 @@ TEST(BadParquet, ColumnsOutsideTheSubsetSayWhatTheyAre) {
   EXPECT_FALSE(columns_of(schema).ok());
 }
 
+// 5,000 leaves below a long name would take 20 MB of names, and a footer of 64 MiB thousands of times that.
+TEST(BadParquet, NamesOfNestedPartsDoNotMultiply) {
+  std::vector<SchemaElement> schema = schema_of({column_of("id", Physical::int64)});
+  SchemaElement leaf = schema[1];
+  leaf.leaf.name = "x";
+  schema[1].has_type = false;
+  schema[1].leaf.name = std::string(4000, 'n');
+  const auto with = [&](std::size_t leaves) {
+    schema.resize(2);
+    schema[1].children = static_cast<std::int64_t>(leaves);
+    schema.insert(schema.end(), leaves, leaf);
+    return columns_of(schema);
+  };
+  EXPECT_TRUE(with(4000).ok());
+  EXPECT_NE(to_string(with(5000).error()).find("the names of its parts are too long together"), std::string::npos);
+}
+
+TEST(BadParquet, ASchemaOfMillionsOfPartsIsRefused) {
+  ThriftWriter footer;
+  footer.integer(1, 2);
+  const std::vector<SchemaElement> schema = schema_of({column_of("x", Physical::int64)});
+  footer.begin_list(2, Type::structure, (1 << 18) + 1);
+  for (int i = 0; i <= 1 << 18; ++i) write_schema_element(footer, schema[1]);
+  footer.integer(3, 0, Type::i64);
+  footer.begin_list(4, Type::structure, 0);
+  footer.end();
+  const std::string bytes = footer.take();
+  const Result<Metadata> read = parse_metadata(std::as_bytes(std::span(bytes)), 4, "x");
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.error().message.find("its schema has more than 262,144 parts"), std::string::npos)
+      << read.error().message;
+}
+
 }  // namespace
 }  // namespace systole::parquet

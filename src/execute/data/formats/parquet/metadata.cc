@@ -10,6 +10,8 @@
 namespace systole::parquet {
 namespace {
 
+constexpr std::size_t kMostNodes = std::size_t{1} << 18;  // a node of 7 bytes in the footer takes 200 in memory
+
 using Type = ThriftType;
 
 template <std::size_t n>
@@ -154,7 +156,12 @@ Result<Metadata> parse_metadata(std::span<const std::byte> footer, std::int64_t 
   std::vector<SchemaElement> schema;
   thrift.fields([&](int id, Type type) {
     switch (id) {
-      case 2: thrift.list(type, Type::structure, [&] { schema.push_back(read_schema_element(thrift)); }); return true;
+      case 2:
+        thrift.list(type, Type::structure, [&] {
+          schema.push_back(read_schema_element(thrift));
+          if (schema.size() > kMostNodes) thrift.refuse("its schema has more than 262,144 parts");
+        });
+        return true;
       case 3: metadata.rows = thrift.integer(type); return true;
       case 4:
         thrift.list(type, Type::structure, [&] { metadata.groups.push_back(read_group(thrift, schema.size())); });

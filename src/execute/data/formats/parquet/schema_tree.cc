@@ -7,6 +7,8 @@ using Type = ThriftType;
 using Repetition = SchemaElement::Repetition;
 
 constexpr int kDeepest = 64;
+// A leaf's name is its whole path, so that few bytes of nested nodes name far more.
+constexpr std::size_t kMostNames = std::size_t{16} << 20;
 
 TimeUnit read_unit(ThriftReader& thrift, Type type) {
   TimeUnit unit = TimeUnit::micros;
@@ -189,6 +191,7 @@ class Tree {
       Column column = leaf_of(node);
       column.name = path;
       column.outside = why;
+      if ((names_ += path.size()) > kMostNames) return bad("the names of its parts are too long together");
       columns_.push_back(std::move(column));
       return Done{};
     }
@@ -210,7 +213,7 @@ class Tree {
 
   const std::vector<SchemaElement>& nodes_;
   std::vector<Column> columns_;
-  std::size_t at_ = 0;
+  std::size_t at_ = 0, names_ = 0;  // the next node; bytes of the paths of leaves
 };
 
 void write_logical(ThriftWriter& thrift, const Column& column) {
