@@ -138,7 +138,18 @@ void ColumnWriter::add_value(const Value& value) {
   page_bytes_ += 8;
 }
 
+// Whether its values may go into the dictionary: as if none of them were there yet.
+bool ColumnWriter::fits_dictionary(const Cell& cell) const {
+  std::size_t size = dictionary_page_.size();
+  for (const Value& value : cell.values) size += value.bytes.size() + sizeof(std::int64_t);
+  return size <= kDictionary;
+}
+
 void ColumnWriter::add(const Cell& cell) {
+  if (use_dictionary_ && !cell.null && !fits_dictionary(cell)) {
+    flush();
+    use_dictionary_ = false;
+  }
   const auto there = static_cast<std::uint32_t>(column_.max_definition());
   ++page_rows_;
   if (cell.null || cell.values.empty()) {
@@ -155,10 +166,6 @@ void ColumnWriter::add(const Cell& cell) {
     }
   }
   if (page_bytes_ >= options_.page_bytes) flush();
-  if (use_dictionary_ && dictionary_page_.size() > kDictionary) {
-    flush();
-    use_dictionary_ = false;
-  }
 }
 
 void ColumnWriter::put_page(std::string& out, int kind, const std::string& levels, std::size_t repetition_size,

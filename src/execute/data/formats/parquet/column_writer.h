@@ -33,6 +33,7 @@ class ColumnWriter {
   static constexpr std::size_t kDictionary = std::size_t{1} << 20;  // bytes
 
   void begin();
+  bool fits_dictionary(const Cell& cell) const;
   void add_value(const Value& value);
   void add_level(std::uint32_t repetition, std::uint32_t definition);
   void widen(const Value& value);

@@ -69,6 +69,23 @@ TEST(Parquet, ADictionaryThatGrowsTooLargeGoesOnPlain) {
   EXPECT_FALSE(records->next(record).value());
 }
 
+// A dictionary page of that size would be refused when it is read.
+TEST(Parquet, ALargeTextThatStartsARowGroupReadsBack) {
+  const auto store = make_memory_store();
+  const std::string large(33 << 20, 'x');
+  const auto writer = create_records(*store, "x").value();
+  const RecordField fields[] = {{"text", large}}, small[] = {{"text", "small"}};
+  writer->add_fields(fields).value();
+  writer->add_fields(small).value();
+  writer->finish().value();
+  const auto records = open_records({store.get(), "x", "x"}).value();
+  DataRecord record;
+  ASSERT_TRUE(records->next(record).value());
+  EXPECT_TRUE(records->field(record, "text").value() == large);
+  ASSERT_TRUE(records->next(record).value());
+  EXPECT_EQ(records->field(record, "text").value(), "small");
+}
+
 TEST(Parquet, NoRowsAreAFile) {
   const auto store = make_memory_store();
   write_made_up(*store, "x", every_column(), 0, {});
