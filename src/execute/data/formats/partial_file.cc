@@ -1,5 +1,7 @@
 #include "execute/data/formats/partial_file.h"
 
+#include <unistd.h>
+
 namespace systole {
 namespace {
 
@@ -12,9 +14,16 @@ std::string folder_of(const std::string& path) {
 
 }  // namespace
 
+PartialFile::PartialFile(Store& store, std::string path) : store_(store), path_(std::move(path)) {
+  const std::string folder = folder_of(path_);
+  const std::string name = folder.empty() ? path_ : path_.substr(folder.size() + 1);
+  partial_ = fmt::format("{}.{}.{}-{:x}.partial", path_.substr(0, path_.size() - name.size()), name, ::getpid(),
+                         reinterpret_cast<std::uintptr_t>(this));
+}
+
 Result<std::unique_ptr<PartialFile>> PartialFile::create(Store& store, std::string path) {
   std::unique_ptr<PartialFile> made(new PartialFile(store, std::move(path)));
-  made->file_ = TRY(store.create(made->partial()));
+  made->file_ = TRY(store.create(made->partial_));
   made->pending_.reserve(kPendingBytes);
   return made;
 }
@@ -22,7 +31,7 @@ Result<std::unique_ptr<PartialFile>> PartialFile::create(Store& store, std::stri
 PartialFile::~PartialFile() {
   if (file_ == nullptr) return;
   file_.reset();
-  (void)store_.remove(partial());
+  (void)store_.remove(partial_);
 }
 
 Status PartialFile::append(std::span<const std::byte> bytes) {
@@ -43,7 +52,7 @@ Status PartialFile::finish() {
   TRY(flush());
   TRY(file_->sync());
   TRY(file_->close());
-  TRY(store_.rename(partial(), path_));
+  TRY(store_.rename(partial_, path_));
   file_.reset();
   return store_.sync_dir(folder_of(path_));
 }

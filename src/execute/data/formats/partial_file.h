@@ -1,6 +1,6 @@
 #pragma once
-// A file that is written under `path`.partial and has its name once it is whole: what record writers write to. Bytes
-// are gathered, so that small records cost no call of the system each.
+// A file that is written under a hidden name beside `path`, of this writer alone, and has its name once it is whole:
+// what record writers write to. Bytes are gathered, so that small records cost no call of the system each.
 
 #include <memory>
 #include <string>
@@ -23,12 +23,11 @@ class PartialFile {
   Status finish();
 
  private:
-  PartialFile(Store& store, std::string path) : store_(store), path_(std::move(path)) {}
-  std::string partial() const { return path_ + ".partial"; }
+  PartialFile(Store& store, std::string path);
   Status flush();
 
   Store& store_;
-  std::string path_;
+  std::string path_, partial_;
   std::unique_ptr<WritableFile> file_;
   std::vector<std::byte> pending_;
   std::int64_t size_ = 0;

@@ -39,7 +39,22 @@ TEST(TfrecordTest, BytesAreThoseOfTheFormat) {
   const auto store = make_memory_store();
   EXPECT_EQ(written(*store, {"hello"}, TfrecordCompression::none), kHello);
   EXPECT_EQ(read_back(*store, kHello + kHello).records, (std::vector<std::string>{"hello", "hello"}));
-  EXPECT_FALSE(store->exists("w.partial").value());
+  EXPECT_EQ(store->list("").value(), (std::vector<std::string>{"a.tfrecord", "w"}));
+}
+
+// Not the user's `w.partial`, nor that of another process that writes the same file.
+TEST(TfrecordTest, WhatIsWrittenTouchesNoOtherFile) {
+  const auto store = make_memory_store();
+  write_whole(*store, "w.partial", std::string_view("mine")).value();
+  const auto first = create_tfrecord(*store, "w", TfrecordCompression::none).value();
+  first->add("one").value();
+  {
+    const auto second = create_tfrecord(*store, "w", TfrecordCompression::none).value();
+    second->add("two").value();
+  }
+  first->finish().value();
+  EXPECT_EQ(read_back(*store, read_text(*store, "w").value()).records, std::vector<std::string>{"one"});
+  EXPECT_EQ(read_text(*store, "w.partial").value(), "mine");
 }
 
 TEST(TfrecordTest, WhatIsWrittenIsRead) {
