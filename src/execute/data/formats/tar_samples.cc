@@ -184,7 +184,19 @@ Status TarSamples::add_member(TarSample& sample, bool headers_only) {
 }
 
 Result<bool> TarSamples::read(std::int64_t at, std::int64_t record, TarSample& sample, bool headers_only) {
+  if (at != resumes_at_) refused_.clear();
   resumes_at_ = -1;
+  Result<bool> more = gather(at, record, sample, headers_only);
+  refused_.clear();
+  if (more.ok() || resumes_at_ < 0) return more;
+  if (sample.count > 0)
+    refused_ = sample.key;
+  else if (field_dot(header_.name) != std::string_view::npos)
+    refused_ = key_of(header_.name);
+  return more;
+}
+
+Result<bool> TarSamples::gather(std::int64_t at, std::int64_t record, TarSample& sample, bool headers_only) {
   record_ = record;
   keep_ = at;
   sample.count = 0;
@@ -197,7 +209,10 @@ Result<bool> TarSamples::read(std::int64_t at, std::int64_t record, TarSample& s
       sample.end = at;
       return true;
     }
-    const Found found = *looked;
+    const bool of_refused =
+        *looked == Found::member && sample.count == 0 && !refused_.empty() && key_of(header_.name) == refused_;
+    const Found found = of_refused ? Found::skipped : *looked;
+    if (*looked == Found::member && !of_refused) refused_.clear();
     if (found == Found::end) {
       sample.end = at;
       return sample.count > 0;

@@ -27,7 +27,7 @@ class TarSamples {
 
   // The sample whose first header is at or behind byte `at`; false at the end of the file. With `headers_only` the
   // members' bytes are not read. REQUIRES: of a compressed file, `at` is the `end` of the sample before.
-  // Errors: see webdataset.h; after one where resumes_at() >= 0, reading may go on there.
+  // Errors: see webdataset.h; after one where resumes_at() >= 0, reading may go on there, past the rest of that sample.
   Result<bool> read(std::int64_t at, std::int64_t record, TarSample& sample, bool headers_only = false);
   std::int64_t resumes_at() const { return resumes_at_; }
 
@@ -44,6 +44,7 @@ class TarSamples {
 
  private:
   enum class Found { member, skipped, end };
+  Result<bool> gather(std::int64_t at, std::int64_t record, TarSample& sample, bool headers_only);
   Result<Found> next_member(std::int64_t at);
   Result<Found> classify(std::int64_t after);
   Status check_end(std::int64_t at);
@@ -58,6 +59,7 @@ class TarSamples {
   std::int64_t largest_;
   std::int64_t keep_ = 0, record_ = 0;  // of the sample that is read
   std::int64_t resumes_at_ = -1;
+  std::string refused_;  // the key of the sample before resumes_at_, of which members may follow
 
   // The member that was looked at last, with the extension headers before it.
   TarHeader header_;

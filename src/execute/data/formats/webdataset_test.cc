@@ -233,6 +233,26 @@ TEST_F(WebDataset, BadSamplesAreSkippedAndCounted) {
   EXPECT_EQ(tally.skipped, 2);
 }
 
+// Half of a sample is none: what follows a refused member is passed over with it.
+TEST_F(WebDataset, TheRestOfARefusedSampleIsNoSample) {
+  const std::string large(5000, 'x');
+  const auto kept = [&](const std::string& bytes) {
+    put("a.tar", bytes + kEnd);
+    const auto reader = open("a.tar", {.index = false, .limits = {Bytes(4000)}});
+    BadRecordTally tally;
+    std::vector<std::string> keys;
+    for (DataRecord record; next_good(*reader, record, {OnBadRecord::skip, 10}, tally).value();)
+      keys.emplace_back(reader->field(record, "__key__").value());
+    return fmt::format("{} and {} refused", fmt::join(keys, ","), tally.skipped);
+  };
+  const std::string b = member("b.txt", "2");
+  EXPECT_EQ(kept(member("a.jpg", large) + member("a.txt", "1") + b), "b and 1 refused");
+  EXPECT_EQ(kept(member("a.cls", "1") + member("a.jpg", large) + member("a.txt", "1") + b), "b and 1 refused");
+  EXPECT_EQ(kept(member("a.jpg", "", '2') + member("a.txt", "1") + b), "b and 1 refused");
+  EXPECT_EQ(kept(member("a.jpg", large) + member("a.txt", "1")), " and 1 refused");
+  EXPECT_EQ(kept(member("a.jpg", large) + b + member("a.txt", "1")), "b,a and 1 refused");  // another of that name
+}
+
 TEST_F(WebDataset, ABombIsRefused) {
   const auto file = create_compressed(*store_, "bomb.tar.zst", Compression::zstd).value();
   file->append(tar_headers_of("big", std::int64_t{200} << 20)).value();  // no dot: it is passed over
