@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "execute/data/formats/bad_records.h"
 #include "execute/data/formats/parquet/compression.h"
 #include "execute/data/formats/parquet/records.h"
 #include "execute/data/formats/parquet/schema_tree.h"
@@ -61,6 +62,38 @@ TEST(BadParquet, EveryChangedByteOfAPageIsFound) {
       bytes[at] ^= std::byte{0x55};
     }
     EXPECT_GT(found, static_cast<std::size_t>(footer) / 2);
+  }
+}
+
+// With `on_bad_record: skip` too: rows behind a bad page would have the texts of others.
+TEST(BadParquet, NoRowIsReadBehindABadPage) {
+  const auto store = make_memory_store();
+  const auto file = store->create("x").value();
+  WriteOptions options{Codec::none, Encoding::plain};
+  options.page_bytes = 100;
+  Writer writer = Writer::create(*file, {column_of("text", Physical::bytes, Meaning::text)}, options).value();
+  for (int i = 0; i < 100; ++i) {
+    const std::string text = fmt::format("text {:03}", i);
+    const Value value = Value::of(std::string_view(text));
+    const Cell cell{false, {&value, 1}};
+    writer.add({&cell, 1}).value();
+  }
+  writer.finish().value();
+  std::string bytes = read_text(*store, "x").value();
+  bytes[bytes.find("text 001")] ^= 1;
+  write_whole(*store, "x", bytes).value();
+  const auto records = open_records({store.get(), "x", "x"}).value();
+  BadRecordTally tally;
+  DataRecord record;
+  std::string text;
+  const auto use = [&](const DataRecord& row) -> Status {
+    text = std::string(TRY(records->field(row, "text")));
+    return Done{};
+  };
+  for (int i = 0; i < 2; ++i) {
+    const Result<bool> more = next_good(*records, record, {OnBadRecord::skip, 1000}, tally, use);
+    ASSERT_FALSE(more.ok()) << "row " << record.index << " is read as " << text;
+    EXPECT_EQ(more.error().kind, ErrorKind::corrupt);
   }
 }
 

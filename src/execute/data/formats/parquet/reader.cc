@@ -137,6 +137,13 @@ Status Rows::open_cursor(std::size_t index) {
 }
 
 Result<std::size_t> Rows::cell_of(std::size_t column) {
+  if (failed_) return *failed_;
+  Result<std::size_t> cell = find_cell(column);
+  if (!cell.ok()) failed_ = cell.error();
+  return cell;
+}
+
+Result<std::size_t> Rows::find_cell(std::size_t column) {
   const auto found = std::find(columns_.begin(), columns_.end(), column);
   if (found != columns_.end()) return static_cast<std::size_t>(found - columns_.begin());
   columns_.push_back(column);
@@ -153,6 +160,13 @@ Status Rows::finish_group() {
 }
 
 Result<bool> Rows::next() {
+  if (failed_) return *failed_;
+  Result<bool> more = advance();
+  if (!more.ok()) failed_ = more.error();
+  return more;
+}
+
+Result<bool> Rows::advance() {
   while (true) {
     if (at_ == rows_) {
       TRY(finish_group());

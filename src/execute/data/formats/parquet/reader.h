@@ -51,8 +51,8 @@ class Rows {
   // The cell of a column, which is read from now on, also in the row that next() gave. REQUIRES: next() was true; the
   // column is readable. Errors: as next().
   Result<std::size_t> cell_of(std::size_t column);
-  // The next row that matches, or false after the last. Errors: as ColumnCursor::next; after one only destruction is
-  // allowed.
+  // The next row that matches, or false after the last. Errors: as ColumnCursor::next; the first one, of cell_of() too,
+  // is that of every call from then on: behind a bad page no column is where the others are.
   Result<bool> next();
   // REQUIRES: next() was true.
   const Cell& cell(std::size_t i) const { return cells_[i]; }
@@ -65,6 +65,8 @@ class Rows {
     Condition condition;
     std::size_t cell;
   };
+  Result<bool> advance();
+  Result<std::size_t> find_cell(std::size_t column);
   Result<bool> next_group();
   Status open_cursor(std::size_t column);
   Status finish_group();
@@ -74,6 +76,7 @@ class Rows {
   std::vector<Test> tests_;
   std::vector<std::unique_ptr<ColumnCursor>> cursors_;
   std::vector<Cell> cells_;
+  std::optional<Error> failed_;                 // the first error
   std::size_t group_ = 0, skipped_ = 0;         // the next group
   std::int64_t first_ = 0, at_ = 0, rows_ = 0;  // of the group: its first row, rows taken, rows
 };
