@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <unordered_set>
 
 #include "execute/data/formats/byte_window.h"
 #include "execute/data/formats/compressing_file.h"
@@ -21,7 +22,8 @@ class RowScanner {
  public:
   explicit RowScanner(char separator) : separator_(separator) {}
 
-  enum class Found { row, cut, amid, behind };  // cut: the text ends first; a quote amid a field, text behind one
+  // cut: the text ends first; a quote amid a field, text behind one; a CR amid a field, as old line ends are.
+  enum class Found { row, cut, amid, behind, carriage };
   // The row at the start of `text`; `last`: the file ends with it. Sets fields() and length().
   Found scan(std::string_view text, bool last) {
     fields_.clear();
@@ -40,6 +42,7 @@ class RowScanner {
       while (at < text.size() && text[at] != separator_ && text[at] != '\n') {
         if (text[at] == '"') worst = Found::amid;
         ++at;
+        if (text[at - 1] == '\r' && at < text.size() && text[at] != '\n') worst = Found::carriage;
       }
       if (at == text.size() && !last) return Found::cut;
       const bool line_end = at == text.size() || text[at] == '\n';
@@ -95,8 +98,9 @@ class CsvReader : public RecordReader {
     if (TRY(window_->bytes(0, 3)) == "\xEF\xBB\xBF") at_ = 3;
     std::string_view text;
     if (!TRY(read_row(text))) return error(ErrorKind::invalid, "no header: the file is empty").at({shown_, 1, 1});
+    std::unordered_set<std::string_view> seen;
     for (const std::string_view name : row_.fields()) {
-      if (name.empty() || std::ranges::find(names_, name) != names_.end())
+      if (name.empty() || !seen.insert(name).second)
         return error(ErrorKind::invalid, "the first row names the columns, and '{}' is {}", name,
                      name.empty() ? "no name" : "there twice")
             .at({shown_, 1, 1})
@@ -164,6 +168,13 @@ class CsvReader : public RecordReader {
       at_ += static_cast<std::int64_t>(row_.length());
       text = bytes.substr(0, row_.length());
       while (text.ends_with('\n') || text.ends_with('\r')) text.remove_suffix(1);
+      if (static_cast<std::int64_t>(text.size()) > largest_)
+        return wrong(fmt::format("a row of {} bytes, and the largest allowed is {}", with_commas(text.size()),
+                                 with_commas(largest_)),
+                     "raise `largest_document`");
+      if (found == RowScanner::Found::carriage)
+        return wrong("a carriage return (CR) amid a field without quotes",
+                     "lines end in LF or CR LF: tr '\\r' '\\n' < OLD > NEW converts those that end in CR alone");
       if (found == RowScanner::Found::amid) return wrong("a quote amid a field", "put the whole field into quotes");
       if (found == RowScanner::Found::behind)
         return wrong("text behind a closing quote", "a quote within quotes is written twice: \"a \"\"b\"\" c\"");

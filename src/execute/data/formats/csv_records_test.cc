@@ -77,6 +77,28 @@ TEST_F(CsvRecords, ErrorsNameTheRowAndTheByte) {
   EXPECT_EQ(refused("a,,c\n"), "the first row names the columns, and '' is no name");
 }
 
+// A file whose lines end in CR alone would be a header without rows.
+TEST_F(CsvRecords, ACarriageReturnOutsideQuotesIsNoText) {
+  const std::string what = "a carriage return (CR) amid a field without quotes";
+  EXPECT_EQ(refused("a,b\r1,2\r3,4\r"), "record 0, byte 0: " + what);
+  EXPECT_EQ(refused("a,b\n1,x\ry\n"), "record 0, byte 4: " + what);
+  EXPECT_EQ(refused("a,b\n1\r,x\n"), "record 0, byte 4: " + what);
+  EXPECT_EQ(refused("a,b\n1,x\r\r\n"), "record 0, byte 4: " + what);
+  EXPECT_EQ(refused("a,b\r\n1,\"x\ry\"\r\n2,3\r"), "");
+}
+
+TEST_F(CsvRecords, ARowBeyondTheLimitIsRefused) {
+  write_whole(*store_, "a.csv", "a,b\n1," + std::string(98, 'x') + "\n2," + std::string(99, 'x') + "\n3,4\n").value();
+  const auto reader = open_csv({store_.get(), "a.csv", "a.csv"}, {Bytes(100)}).value();
+  DataRecord record;
+  ASSERT_TRUE(reader->next(record).value());
+  EXPECT_EQ(reader->next(record).error().message,
+            "record 1, byte 105: a row of 101 bytes, and the largest allowed is 100");
+  ASSERT_TRUE(reader->goes_on());
+  ASSERT_TRUE(reader->next(record).value());
+  EXPECT_EQ(row(*reader, record), (Row{"3", "4"}));
+}
+
 TEST_F(CsvRecords, BadRowsAreSkippedAndCounted) {
   write_whole(*store_, "a.csv", std::string_view("a,b\n1,2\n3\n4,5,6\n7,\"8\"x\n9,10\n")).value();
   const auto reader = open_csv({store_.get(), "a.csv", "a.csv"}).value();
