@@ -130,7 +130,8 @@ class Packing {
 
 Result<Packed> pack_records(const TextFiles& files, Store& out_store, const std::string& out,
                             const PackOptions& options) {
-  if (TRY(out_store.exists(out))) {
+  // A folder of MDS is one once its index is there, which is written last.
+  if (TRY(out_store.exists(options.to == RecordFormat::mds ? out + "/index.json" : out))) {
     return error(ErrorKind::exists, "the file is there already: '{}'", out)
         .hinted("name another file, or remove it first");
   }
