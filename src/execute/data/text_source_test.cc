@@ -231,7 +231,7 @@ TEST_F(TextSource, WhatIsNoJsonIsNamed) {
 TEST_F(TextSource, APointerOfGitLfsIsNoText) {
   const std::string pointer =
       "version https://git-lfs.github.com/spec/v1\noid sha256:" + std::string(64, '0') + "\nsize 123\n";
-  for (const char* path : {"a.txt", "a.jsonl", "a.txt.gz", "a.jsonl.zst"}) {
+  for (const char* path : {"a.txt", "a.jsonl", "a.txt.gz", "a.jsonl.zst", "a.parquet", "a.npz"}) {
     put(path, pointer);
     for (const InvalidUtf8 policy : {InvalidUtf8::error, InvalidUtf8::bytes}) {
       const Reading reading = read({path}, {.invalid_utf8 = policy});

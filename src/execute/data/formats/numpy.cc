@@ -5,6 +5,7 @@
 #include "execute/data/formats/byte_window.h"
 #include "execute/data/formats/field_names.h"
 #include "execute/data/formats/zip_members.h"
+#include "ground/store/git_lfs.h"
 
 namespace systole {
 namespace {
@@ -228,6 +229,8 @@ Result<std::unique_ptr<RecordReader>> open_npy(const RecordFile& file, const Num
 }
 
 Result<std::unique_ptr<RecordReader>> open_npz(const RecordFile& file, const NumpyOptions& options) {
+  if (Status itself = refuse_lfs_pointer(*file.store, file.path); !itself.ok())
+    return std::move(itself).error().at({file.shown});
   const Result<std::string> archive = read_text(*file.store, file.path, options.largest_archive);
   if (!archive.ok()) return Error(archive.error()).at({file.shown});
   auto members = unzip(*archive, options.largest_archive.count());

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ground/base/nearest.h"
+#include "ground/store/git_lfs.h"
 
 namespace systole::parquet {
 namespace {
@@ -25,6 +26,7 @@ Result<File> File::open(Store& store, const std::string& path, const std::string
   Result<std::unique_ptr<ReadableFile>> opened = open_to_read(store, path);
   if (!opened.ok()) return std::move(opened).error().at({shown});
   file.file_ = std::move(*opened);
+  if (Status itself = refuse_lfs_pointer(store, path); !itself.ok()) return std::move(itself).error().at({shown});
   const std::int64_t size = file.file_->size().count();
   std::byte head[4]{}, tail[kTail]{};
   if (size < 12) return no_parquet(shown, "this is no Parquet file: it is shorter than 12 bytes", kAgain);
