@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "execute/data/formats/byte_window.h"
 #include "execute/data/formats/field_names.h"
@@ -26,7 +27,7 @@ class MdsReader : public RecordReader {
     for (MdsShard& shard : shards) {
       begins_.push_back(count_);
       count_ += shard.samples;
-      shards_.push_back({std::move(shard), nullptr, {}, {}});
+      shards_.push_back({std::move(shard), nullptr, {}, {}, {}});
     }
   }
 
@@ -48,7 +49,13 @@ class MdsReader : public RecordReader {
   Status read(std::int64_t index, DataRecord& record) override {
     const auto s = static_cast<std::size_t>(std::ranges::upper_bound(begins_, index) - begins_.begin() - 1);
     Shard& shard = shards_[s];
-    if (shard.window == nullptr) TRY(open(shard));
+    if (shard.failed) return *shard.failed;
+    if (shard.window == nullptr) {
+      if (Status opened = open(shard); !opened.ok()) {
+        shard.failed = opened.error();
+        return opened;
+      }
+    }
     const auto i = static_cast<std::size_t>(index - begins_[s]);
     const std::int64_t begin = shard.offsets[i], end = shard.offsets[i + 1];
     const RecordPlace place{shard.shown, index, begin};
@@ -101,6 +108,7 @@ class MdsReader : public RecordReader {
     std::unique_ptr<ByteWindow> window;  // of a compressed shard, all of its bytes
     std::vector<std::uint32_t> offsets;
     std::string shown;
+    std::optional<Error> failed;  // why it could not be opened, so that it is not tried again for each sample
   };
 
   // Opens the file of a shard and checks its table of offsets.

@@ -69,7 +69,7 @@ Result<std::int64_t> size_of_mds(std::string_view encoding) {
 
 Result<std::string_view> decode_mds(std::string_view encoding, std::string_view value, std::string& scratch) {
   if (const NumberType* type = number_of(encoding)) return type->decode(value, scratch);
-  if (encoding == "pkl") return size_of_mds(encoding).error();
+  if (Result<std::int64_t> known = size_of_mds(encoding); !known.ok()) return std::move(known).error();
   return value;
 }
 

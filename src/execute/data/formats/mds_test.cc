@@ -126,6 +126,10 @@ TEST_F(Mds, LyingAndDamagedFilesAreNamed) {
   const auto pickles = open("d");
   ASSERT_TRUE(pickles->next(record).value());
   EXPECT_EQ(pickles->field(record, "id").error().kind, ErrorKind::unsupported);
+  EXPECT_EQ(with_index("\"int\"", "\"int128\""), "");  // of a version to come
+  const auto unknown = open("d");
+  ASSERT_TRUE(unknown->next(record).value());
+  EXPECT_NE(unknown->field(record, "id").error().message.find("the encoding 'int128' is not known"), std::string::npos);
   EXPECT_NE(with_index("\"version\": 2", "\"version\": 3").find("version 2 of mds is read"), std::string::npos);
   EXPECT_NE(with_index("\"raw_data\": {", "\"raw_data\": {\"basename\": \"../x\", \"no\": {").size(), 0u);
   EXPECT_NE(with_index("shard.00001.mds", "../secret.mds").size(), 0u);
@@ -133,6 +137,19 @@ TEST_F(Mds, LyingAndDamagedFilesAreNamed) {
   EXPECT_NE(message("d").size(), 0u);
   write_whole(*store_, "none.mds", std::string_view("not a shard at all, is it")).value();
   EXPECT_NE(message("none.mds").find("no shard of MDS"), std::string::npos);
+}
+
+// A shard of a million samples would be fetched a million times.
+TEST_F(Mds, AShardThatCannotBeOpenedIsTriedOnce) {
+  write("d", samples(60));
+  const std::string shard = read_text(*store_, "d/shard.00000.mds").value();
+  write_whole(*store_, "d/shard.00000.mds", shard.substr(0, 900)).value();
+  const auto reader = open("d");
+  DataRecord record;
+  const std::string said = to_string(reader->next(record).error());
+  write_whole(*store_, "d/shard.00000.mds", shard).value();
+  ASSERT_TRUE(reader->goes_on());
+  EXPECT_EQ(to_string(reader->next(record).error()), said);
 }
 
 TEST_F(Mds, TheWriterRefusesWhatWouldNotComeBack) {
