@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "execute/data/formats/json_walk.h"
-#include "execute/data/text_source.h"
 
 namespace systole {
 namespace {
@@ -109,34 +108,42 @@ Result<Json> object_of(std::string_view record, const std::string& field, const 
   return json;
 }
 
-}  // namespace
-
-Result<bool> json_is_kept(std::string_view record, const RecordFilter& filter, const std::string& field,
-                          const Where& where) {
-  const Json json = TRY(object_of(record, field, where));
-  const auto value_of = [&](const std::string& written) -> Result<FieldValue> {
-    const FieldPath path = TRY(FieldPath::parse(written));
-    return value_of_first(values_at(json, path));
-  };
-  Result<bool> kept = filter.keeps(value_of);
+Result<bool> is_kept(const Json& json, const RecordFilter& filter, const Where& where) {
+  Result<bool> kept = filter.keeps([&](const std::string& written) -> Result<FieldValue> {
+    return value_of_first(values_at(json, filter.path_of(written)));
+  });
   if (!kept.ok()) return std::move(kept).error().at(Where(where));
   return kept;
 }
 
-Result<std::string> text_of_json(std::string_view record, const std::string& field, const Where& where) {
-  const auto refused = [&](std::string what) { return not_usable(where, std::move(what), what_a_line_is(field)); };
-  Json json = TRY(object_of(record, field, where));
-  const auto found = json.find(field);
-  if (found == json.end() && field.find_first_of(".[") != field.npos) {  // a path
-    const Result<FieldPath> path = FieldPath::parse(field);
-    if (!path.ok()) return not_usable(where, path.error().message, path.error().hint);
-    Result<std::string> text = joined_texts(values_at(json, *path), field);
+Result<std::string> text_at(const Json& json, JsonField& field, const Where& where) {
+  const std::string& name = field.name;
+  const auto refused = [&](std::string what) { return not_usable(where, std::move(what), what_a_line_is(name)); };
+  const auto found = json.find(name);
+  if (found == json.end() && name.find_first_of(".[") != name.npos) {  // a path
+    if (!field.path) {
+      Result<FieldPath> path = FieldPath::parse(name);
+      if (!path.ok()) return not_usable(where, path.error().message, path.error().hint);
+      field.path = *std::move(path);
+    }
+    Result<std::string> text = joined_texts(values_at(json, *field.path), name);
     if (!text.ok()) return refused(text.error().message);
     return text;
   }
-  if (found == json.end()) return refused(fmt::format("the object has no field '{}'", field));
-  if (!found->is_string()) return refused(fmt::format("field '{}' is a {}, not a string", field, found->type_name()));
-  return std::move(found->get_ref<std::string&>());
+  if (found == json.end()) return refused(fmt::format("the object has no field '{}'", name));
+  if (!found->is_string()) return refused(fmt::format("field '{}' is a {}, not a string", name, found->type_name()));
+  return found->get_ref<const std::string&>();
+}
+
+}  // namespace
+
+Result<bool> read_json_record(std::string_view record, const RecordFilter* filter, JsonField& field, JsonField& target,
+                              const Where& where, std::string& text, std::string& target_text) {
+  const Json json = TRY(object_of(record, field.name, where));
+  if (filter != nullptr && !TRY(is_kept(json, *filter, where))) return false;
+  text = TRY(text_at(json, field, where));
+  if (!target.name.empty()) target_text = TRY(text_at(json, target, where));
+  return true;
 }
 
 }  // namespace systole

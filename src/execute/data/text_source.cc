@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "execute/data/jsonl.h"
 #include "execute/data/utf8.h"
 #include "ground/base/utf8.h"
 
@@ -110,7 +109,11 @@ std::optional<RecordFormat> records_of(TextFormat format) {
 }
 
 TextReader::TextReader(TextFiles files, TextOptions options)
-    : files_(std::move(files)), options_(std::move(options)), buffer_(kBufferBytes) {}
+    : files_(std::move(files)),
+      options_(std::move(options)),
+      field_{options_.field, {}},
+      target_{options_.target, {}},
+      buffer_(kBufferBytes) {}
 
 Result<bool> TextReader::next(Document& document) {
   while (true) {
@@ -131,13 +134,10 @@ Result<bool> TextReader::next(Document& document) {
       std::string record = std::exchange(document.text, {});
       if (options_.invalid_utf8 == InvalidUtf8::replace)
         stats_.replaced += static_cast<std::int64_t>(replace_half_pairs(record));
-      if (filter_ && !is_blank_record(record) && !TRY(json_is_kept(record, *filter_, options_.field, where(first)))) {
+      if (!is_blank_record(record) && !TRY(read_json_record(record, filter_ ? &*filter_ : nullptr, field_, target_,
+                                                            where(first), document.text, document.target))) {
         ++stats_.filtered;
         continue;
-      }
-      if (!is_blank_record(record)) {
-        document.text = TRY(text_of_json(record, options_.field, where(first)));
-        if (!options_.target.empty()) document.target = TRY(text_of_json(record, options_.target, where(first)));
       }
       document.bytes = static_cast<std::int64_t>(document.text.size() + document.target.size());
     } else if (!options_.target.empty()) {

@@ -18,6 +18,7 @@
 #include "execute/data/formats/record_file.h"
 #include "execute/data/formats/record_filter.h"
 #include "execute/data/formats/seen_texts.h"
+#include "execute/data/jsonl.h"
 
 namespace systole {
 
@@ -107,6 +108,7 @@ class TextReader {
 
   TextFiles files_;
   TextOptions options_;
+  JsonField field_, target_;  // of JSON Lines
   TextStats stats_;
   std::size_t file_ = 0;
   std::optional<RecordFilter> filter_;
@@ -122,12 +124,6 @@ class TextReader {
   bool at_end_ = false;
   std::int64_t offset_ = 0, line_ = 0;
 };
-
-// Whether the filter keeps one JSON record. Errors: as text_of_json; those of the filter.
-Result<bool> json_is_kept(std::string_view record, const RecordFilter& filter, const std::string& field,
-                          const Where& where);
-// The text of field `field` of one JSON record, or at a path into it. Errors: invalid, with the column.
-Result<std::string> text_of_json(std::string_view record, const std::string& field, const Where& where);
 
 // Whether a document is held out: a hash of its bytes and the seed is below the fraction. So equal documents stay
 // together, and neither order nor other documents matter. REQUIRES: 0 <= fraction < 1.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 namespace systole {
 
@@ -337,6 +338,7 @@ RecordFilter& RecordFilter::operator=(RecordFilter&&) noexcept = default;
 Result<RecordFilter> RecordFilter::parse(std::string_view text, const Where& where) {
   RecordFilter filter;
   filter.root_ = std::make_unique<Expression>(TRY(Parser(text, where, filter.fields_).whole()));
+  for (const std::string& field : filter.fields_) filter.paths_.emplace(field, TRY(FieldPath::parse(field)));
   return filter;
 }
 
@@ -388,8 +390,11 @@ std::vector<FieldComparison> RecordFilter::needed() const {
 Result<bool> RecordFilter::keeps(const Field& field) const { return Evaluation(field).holds(*root_); }
 
 Result<bool> RecordFilter::keeps(RecordReader& reader, const DataRecord& record) const {
-  const std::vector<std::string> names = reader.field_names();
+  std::optional<std::vector<std::string>> all;
   return keeps([&](const std::string& path) -> Result<FieldValue> {
+    if (path.find_first_of(".[") == path.npos) return value_of(TRY(reader.value(record, path)));
+    if (!all) all = reader.field_names();
+    const std::vector<std::string>& names = *all;
     std::string_view outer;  // the longest field that is the path, or that it leads into
     for (const std::string_view name : names) {
       const bool begins = path.starts_with(name) && name.size() > outer.size();

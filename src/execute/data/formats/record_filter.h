@@ -8,6 +8,7 @@
 // null, which differs from all else, and is neither less nor greater.
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ class RecordFilter {
   std::vector<FieldComparison> needed() const;
   // The paths of the fields, as they are written; each once.
   const std::vector<std::string>& fields() const { return fields_; }
+  // One of them, parsed.
+  const FieldPath& path_of(const std::string& field) const { return paths_.at(field); }
 
   struct Expression;
 
@@ -44,6 +47,7 @@ class RecordFilter {
   RecordFilter();
   std::unique_ptr<Expression> root_;
   std::vector<std::string> fields_;
+  std::map<std::string, FieldPath> paths_;  // of fields_
 };
 
 }  // namespace systole

@@ -1,6 +1,7 @@
 #include "execute/data/formats/parquet/records.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "execute/data/formats/parquet/cell_text.h"
@@ -55,7 +56,7 @@ class Records : public RecordReader {
   }
 
   Result<std::string_view> field(const DataRecord& record, std::string_view name) override {
-    const std::size_t index = TRY(file_.column(name));
+    const std::size_t index = TRY(column_of(name));
     const Column& column = file_.metadata().columns[index];
     const Cell& cell = rows_->cell(TRY(rows_->cell_of(index)));
     const auto refused = [&](std::string what, const char* hint) {
@@ -74,14 +75,23 @@ class Records : public RecordReader {
   }
 
   Result<Node> value(const DataRecord&, std::string_view name) override {
-    const std::size_t index = TRY(file_.column(name));
+    const std::size_t index = TRY(column_of(name));
     return node_of(file_.metadata().columns[index], rows_->cell(TRY(rows_->cell_of(index))));
   }
 
  private:
+  // Asked for each row: File::column goes through all names.
+  Result<std::size_t> column_of(std::string_view name) {
+    if (const auto known = columns_.find(name); known != columns_.end()) return known->second;
+    const std::size_t index = TRY(file_.column(name));
+    columns_.emplace(name, index);
+    return index;
+  }
+
   File file_;
   RecordLimits limits_;
-  std::vector<std::string> names_;  // of the columns that can be read
+  std::map<std::string, std::size_t, std::less<>> columns_;  // those that were asked for
+  std::vector<std::string> names_;                           // of the columns that can be read
   std::optional<Rows> rows_;
   std::int64_t given_ = 0, passed_ = 0;
 };
