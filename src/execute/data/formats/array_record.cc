@@ -1,7 +1,6 @@
 #include "execute/data/formats/array_record.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "execute/data/formats/example.h"
 #include "execute/data/formats/riegeli.h"
@@ -58,18 +57,6 @@ class ArrayRecordReader : public RecordReader {
   bool has_index() const override { return true; }
   std::int64_t count() const override { return count_; }
   Status read(std::int64_t index, DataRecord& record) override { return find(index, false, record); }
-
-  Status read_group(std::span<const std::int64_t> indices, const Each& each) override {
-    order_.resize(indices.size());
-    std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) { return indices[a] < indices[b]; });
-    DataRecord record;
-    for (const std::size_t place : order_) {
-      TRY(find(indices[place], false, record));
-      TRY(each(place, record));
-    }
-    return Done{};
-  }
 
   Result<std::string_view> field(const DataRecord& record, std::string_view name) override {
     if (name == kWholeRecord) return record.bytes;
@@ -251,7 +238,6 @@ class ArrayRecordReader : public RecordReader {
   SimpleChunk chunk_;
   std::int64_t open_ = -1;           // the chunk that is decoded
   std::optional<ErrorKind> broken_;  // why it could not be: it is not tried anew for each of its records
-  std::vector<std::size_t> order_;
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <optional>
 
 #include "execute/data/formats/byte_window.h"
@@ -68,18 +67,6 @@ class MdsReader : public RecordReader {
     shard_ = &shard;
     record = {index, begin, bytes_};
     return split(place);
-  }
-
-  Status read_group(std::span<const std::int64_t> indices, const Each& each) override {
-    std::vector<std::size_t> order(indices.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::sort(order, {}, [&](std::size_t i) { return indices[i]; });
-    DataRecord record;
-    for (const std::size_t i : order) {
-      TRY(read(indices[i], record));
-      TRY(each(i, record));
-    }
-    return Done{};
   }
 
   Result<std::string_view> field(const DataRecord& record, std::string_view name) override {

@@ -1,5 +1,8 @@
 #include "execute/data/formats/record.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "execute/data/formats/bad_records.h"
 #include "ground/base/base64.h"
 #include "ground/base/utf8.h"
@@ -37,8 +40,11 @@ Status RecordReader::read(std::int64_t, DataRecord&) {
 }
 
 Status RecordReader::read_group(std::span<const std::int64_t> indices, const Each& each) {
+  std::vector<std::size_t> order(indices.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) { return indices[i]; });
   DataRecord record;
-  for (std::size_t i = 0; i < indices.size(); ++i) {
+  for (const std::size_t i : order) {
     TRY(read(indices[i], record));
     TRY(each(i, record));
   }

@@ -67,8 +67,8 @@ class RecordReader {
   virtual std::int64_t count() const { return 0; }
   // Record `index`. REQUIRES: has_index(), 0 <= index < count(). Errors: as next(); after one, others may be read.
   virtual Status read(std::int64_t index, DataRecord& record);
-  // Calls `each(position in indices, record)` once for every index, in an order of the reader's choice, so that a group
-  // stored together is read once. REQUIRES: as read(). Errors: the first of read() or of `each`.
+  // Calls `each(position in indices, record)` once for every index, in the file's order, so that what is stored together
+  // is read once. REQUIRES: as read(). Errors: the first of read() or of `each`.
   using Each = std::function<Status(std::size_t, const DataRecord&)>;
   virtual Status read_group(std::span<const std::int64_t> indices, const Each& each);
 

@@ -1,7 +1,6 @@
 #include "execute/data/formats/webdataset.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "execute/data/formats/field_names.h"
 #include "execute/data/formats/tar_samples.h"
@@ -58,18 +57,6 @@ class WebDatasetReader : public RecordReader {
     if (!TRY(samples_.read(begin, index, sample_)))
       return record_error(ErrorKind::corrupt, {shown_, index, begin}, "the sample is gone: the file has changed");
     record = {index, sample_.begin, {}};
-    return Done{};
-  }
-  // In the file's order, so that neighbours share a read.
-  Status read_group(std::span<const std::int64_t> indices, const Each& each) override {
-    std::vector<std::size_t> order(indices.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::sort(order, {}, [&](std::size_t i) { return indices[i]; });
-    DataRecord record;
-    for (const std::size_t i : order) {
-      TRY(read(indices[i], record));
-      TRY(each(i, record));
-    }
     return Done{};
   }
 
