@@ -186,7 +186,7 @@ Status ReadJob::seal(bool anew) const {
   if (job.table.empty()) return {};
   const bool is_there = TRY(folder->exists(job.table));
   if (is_there && anew) return other_table(*this);
-  if (is_there) return check_result_table(*folder, job, result({}));
+  if (is_there) return check_result_table(*folder, lines, job, result({}));
   return write_result_table(*folder, lines, job, input);
 }
 

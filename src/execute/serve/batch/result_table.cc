@@ -128,22 +128,38 @@ Result<std::vector<std::string>> names_there(Store& store, const std::string& ta
   return names;
 }
 
+// Beside the journal of the lines.
+std::string record_of(const std::string& lines) { return lines + ".journal/table"; }
+
+// Of what fields the table's columns are: the journal's facts do not say it, as no row depends on it.
+std::string record_text(const BatchJob& job) {
+  Node columns = Node::sequence();
+  for (const CarriedColumn& column : job.columns)
+    columns.push(Node::map({{"name", column.name}, {"field", column.field}}));
+  return to_json(Node::map({{"table", job.table}, {"columns", columns}})) + "\n";
+}
+
 }  // namespace
 
 Status write_result_table(Store& store, const std::string& lines, const BatchJob& job, const BatchInput& input) {
   const std::vector<ResultColumn> carried = carried_columns(job, input);
   std::vector<ResultColumn> columns = result_columns(job.kind);
   columns.insert(columns.end(), carried.begin(), carried.end());
+  // Before the table: a table with a record is always the one that the record tells of.
+  TRY(make_dirs_synced(store, lines + ".journal"));
+  TRY(write_whole(store, record_of(lines), record_text(job)));
   const auto give = [&](const TakeRow& take) { return for_each_row(store, lines, job, input, carried, take); };
   return job.table.ends_with(".parquet") ? write_parquet(store, job.table, columns, give)
                                          : write_csv(store, job.table, columns, give);
 }
 
-Status check_result_table(Store& store, const BatchJob& job, const std::string& shown) {
+Status check_result_table(Store& store, const std::string& lines, const BatchJob& job, const std::string& shown) {
   std::vector<std::string> names;
   for (const ResultColumn& column : result_columns(job.kind)) names.push_back(column.name);
   for (const CarriedColumn& column : job.columns) names.push_back(column.name);
-  if (TRY(names_there(store, job.table, shown)) == names) return {};
+  const std::string record = record_of(lines);
+  const bool is_same = TRY(store.exists(record)) && TRY(read_text(store, record)) == record_text(job);
+  if (is_same && TRY(names_there(store, job.table, shown)) == names) return {};
   return error(ErrorKind::exists, "'{}' is there, with other columns than the job says", shown)
       .hinted(fmt::format("rm {}, and type the same command again: it is made anew, and no row is computed",
                           shell_word(shown)));

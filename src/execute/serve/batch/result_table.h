@@ -2,7 +2,8 @@
 // The results of a finished batch as a table that databases read: a Parquet file (.parquet) or comma-separated values
 // (.csv, .tsv, perhaps with .gz or .zst behind). It has the columns of the answers (result_columns.h) and, behind them,
 // those of the input that the job asks for (carried_columns.h), in the order of the input's rows. It is made of the
-// lines of the output, and is whole or not there.
+// lines of the output, and is whole or not there. A file `table` in the journal's folder, written before it, says of what
+// fields its columns are.
 //
 // In CSV a null is an empty field, and a list is its JSON.
 
@@ -15,8 +16,8 @@ namespace systole {
 // those of the store.
 Status write_result_table(Store& store, const std::string& lines, const BatchJob& job, const BatchInput& input);
 
-// That the table there is of the columns that the job asks for. `shown`: its path, for messages. Errors: exists: it has
-// others; those of its format and of the store.
-Status check_result_table(Store& store, const BatchJob& job, const std::string& shown);
+// That the table there is of the columns that the job asks for, of the same fields. `shown`: its path, for messages.
+// Errors: exists: it has others; those of its format and of the store.
+Status check_result_table(Store& store, const std::string& lines, const BatchJob& job, const std::string& shown);
 
 }  // namespace systole

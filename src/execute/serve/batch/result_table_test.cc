@@ -111,11 +111,17 @@ TEST_F(ResultTable, has_labels_and_scores) {
 
 TEST_F(ResultTable, is_known_by_its_columns_and_not_made_of_other_lines) {
   write("t.parquet", BatchKind::score, wrong(0), "a\n", {}, "in.txt").value();
-  check_result_table(*store_, job_, "t.parquet").value();
+  check_result_table(*store_, "lines", job_, "t.parquet").value();
   job_.columns = {{"text", "text"}};
-  EXPECT_EQ(to_string(check_result_table(*store_, job_, "r/t.parquet").error()),
+  EXPECT_EQ(to_string(check_result_table(*store_, "lines", job_, "r/t.parquet").error()),
             "error: 'r/t.parquet' is there, with other columns than the job says\n"
             "  hint: rm r/t.parquet, and type the same command again: it is made anew, and no row is computed");
+  // The same name, of another field.
+  write("v.parquet", BatchKind::score, wrong(0), "{\"label\":1,\"gold\":2}\n", {{"truth", "label"}}, "in.jsonl")
+      .value();
+  check_result_table(*store_, "lines", job_, "v.parquet").value();
+  job_.columns[0].field = "gold";
+  EXPECT_EQ(check_result_table(*store_, "lines", job_, "v.parquet").error().kind, ErrorKind::exists);
   EXPECT_EQ(write("u.parquet", BatchKind::score, wrong(0), "a\nb\n", {}, "in.txt").error().message,
             "'lines' has 1 line, and the input 2 rows");
   EXPECT_EQ(write("u.parquet", BatchKind::chat, answer(0, "{}"), "a\n", {}, "in.txt").error().message,
