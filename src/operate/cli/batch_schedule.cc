@@ -53,7 +53,7 @@ class JobRuns {
   }
 
   const CronSchedule& schedule() const { return *job_.schedule; }
-  DatedRuns dated() const { return {schedule(), *folder_, output_.filename().string(), job_.made()}; }
+  DatedRuns dated() const { return {schedule(), *folder_, output_.filename().string()}; }
   std::string output(std::int64_t due) const {
     return (output_.parent_path() / schedule().name_of(due) / output_.filename()).lexically_normal().string();
   }

@@ -185,7 +185,8 @@ Status ReadJob::seal(bool anew) const {
     TRY(write_vector_array(*folder, lines, job.array));
   if (job.table.empty()) return {};
   const bool is_there = TRY(folder->exists(job.table));
-  if (is_there && anew) return other_table(*this);
+  // Anew, it may be ours all the same: of a process that was killed before its journal said that all is there.
+  if (is_there && anew && !TRY(has_table_record(*folder, lines))) return other_table(*this);
   if (is_there) return check_result_table(*folder, lines, job, result({}));
   return write_result_table(*folder, lines, job, input);
 }
@@ -243,13 +244,12 @@ Result<JoinedBatch> join_batch(const ReadJob& read, Clock& clock) {
     shards.push_back(TRY(totals_of(read, shard, clock)));
   }
   const auto whole = TRY(BatchJournal::open(output, read.facts({}), clock.unix_time()));
-  const bool is_anew = !whole->is_finished();
+  if (whole->is_finished()) TRY(read.seal(false));
   for (std::size_t i = 0; i < count && !whole->is_finished(); ++i) {
     const BatchShard shard{i, count};
     TRY(join_shard(read.output(shard), shard, read.input.rows(), shards[i], *whole));
   }
-  TRY(whole->finish());
-  TRY(read.seal(is_anew));
+  TRY(whole->finish([&read] { return read.seal(true); }));
   return JoinedBatch{read.result({}), count, whole->totals()};
 }
 
@@ -268,8 +268,7 @@ Result<BatchOutcome> run_batch(const ReadJob& read, const BatchOptions& options,
   if (options.dry_run || !journal->is_finished()) {
     made.stopped = !TRY(compute_rows(read, options, machine, *journal, facts.rows, viewers));
     if (!made.stopped && !options.dry_run) {
-      TRY(journal->finish());
-      if (!options.shard) TRY(read.seal(true));
+      TRY(journal->finish([&]() -> Status { return options.shard ? Status() : read.seal(true); }));
     }
   } else if (!options.shard) {
     TRY(read.seal(false));

@@ -184,13 +184,6 @@ Result<BatchJob> read_job(const Node& node) {
 
 }  // namespace
 
-std::vector<std::string> BatchJob::made() const {
-  std::vector<std::string> files;
-  for (const std::string& file : {array, table})
-    if (!file.empty()) files.push_back(file);
-  return files;
-}
-
 Result<BatchJob> parse_batch_job(std::string_view yaml, const std::string& file) {
   const Node node = TRY(parse_yaml(yaml, file));
   if (!node.is_map()) return node.wrong("a map: model, input, output, kind");

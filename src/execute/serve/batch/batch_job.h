@@ -56,9 +56,6 @@ struct BatchJob {
   Node cluster = {};                        // keys of a workload, for `render`; null: none
   Node fields = Node::map();                // of each request, where a row does not say otherwise
   Node results = {};                        // of the document, all that the results depend on
-
-  // The files that are made of the output and lie beside it.
-  std::vector<std::string> made() const;
 };
 
 // Errors: invalid and unsupported, at their place: no map, a key that is missing, wrong, or of no request; a field that

@@ -149,7 +149,7 @@ TEST(BatchJob, has_a_table_beside_its_lines) {
   ASSERT_EQ(job.columns.size(), 2U);
   EXPECT_EQ(job.columns[1].field, "lang");
   const BatchJob named = job_of(start + "t.csv.gz, columns: { truth: label }}");
-  EXPECT_EQ(named.made(), std::vector<std::string>{"t.csv.gz"});
+  EXPECT_EQ(named.table, "t.csv.gz");
   EXPECT_EQ(named.columns[0].name + " " + named.columns[0].field, "truth label");
   EXPECT_EQ(to_json(job_of(start + "t.csv}").results), to_json(named.results)) << "they change no answer";
   EXPECT_EQ(wrong(start + "t.csv, columns: [id, label]}"),

@@ -275,7 +275,7 @@ Result<bool> BatchJournal::is_written() const {
   return is_same && at == size;
 }
 
-Status BatchJournal::finish() {
+Status BatchJournal::finish(const std::function<Status()>& make_more) {
   if (finished_) return {};
   CHECK(totals_.rows == static_cast<std::int64_t>(places_.size()), "{} of {} rows", totals_.rows, places_.size());
   if (file_ == nullptr) TRY(open_to_append());
@@ -288,6 +288,7 @@ Status BatchJournal::finish() {
   }));
   if (file_ != nullptr) TRY(file_->close());
   file_.reset();
+  if (make_more) TRY(make_more());
   const std::string done =
       fmt::format("done {} {} {} {}", totals_.rows, totals_.failed, totals_.prompt_tokens, totals_.answer_tokens);
   TRY(write_whole(store_, path_, line_of(header()) + line_of(done)));

@@ -79,9 +79,10 @@ class BatchJournal {
   // REQUIRES: not has(record.row). Errors: no_space, io; the journal can be opened again.
   Status append(const BatchRecord& record);
   Status sync();
-  // Writes the output whole, and the journal says so. Does nothing once that has happened. REQUIRES: it has all rows.
-  // Errors: exists: another program has made the output meanwhile; the journal keeps the rows.
-  Status finish();
+  // Writes the output whole, calls `make_more`, which makes of it what lies beside it, and then the journal says so. Does
+  // nothing once that has happened. REQUIRES: it has all rows. Errors: exists: another program has made the output
+  // meanwhile; those of `make_more`. The journal keeps the rows then.
+  Status finish(const std::function<Status()>& make_more = {});
 
  private:
   struct Place {  // of a row's line of the output, in the file

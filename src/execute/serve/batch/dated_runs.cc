@@ -13,12 +13,8 @@ constexpr Bytes kMostDone{4096};  // of a journal that keeps no rows
 
 Result<bool> DatedRuns::is_finished(std::int64_t due) const {
   const std::string output = schedule_.name_of(due) + "/" + file_, journal = output + ".journal/rows";
-  if (TRY(folder_.exists(output))) {
-    bool has_all = true;
-    for (const std::string& file : made_) has_all = has_all && TRY(folder_.exists(schedule_.name_of(due) + "/" + file));
-    return has_all;
-  }
-  if (!TRY(folder_.exists(journal)) || TRY(folder_.size(journal)) > kMostDone) return false;
+  if (!TRY(folder_.exists(journal))) return folder_.exists(output);
+  if (TRY(folder_.size(journal)) > kMostDone) return false;
   const std::string text = TRY(read_text(folder_, journal));
   const std::size_t second = text.find('\n') + 1;  // behind a checksum of eight digits, its first word
   return text.substr(std::min(text.size(), second + 8)).starts_with(" done ");

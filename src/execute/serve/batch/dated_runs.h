@@ -1,14 +1,13 @@
 #pragma once
 // The runs of a scheduled job: each in a folder of its own beside the others, named by the time at which it was due. A
-// run is finished when its folder has the output with what is made of it, or had the output: what was moved away later is
-// not computed again.
+// run is finished when its journal says so, which comes after the output and all that is made of it: what was moved away later is
+// not made again.
 //
 //   vectors/2026-11-28T02-30+0100/vectors.jsonl        output: vectors/vectors.jsonl
 
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "describe/spec/cron_schedule.h"
 #include "ground/base/clock.h"
@@ -18,9 +17,9 @@ namespace systole {
 
 class DatedRuns {
  public:
-  // Borrows both. `folder`: of all runs; `file`: of the output in each, "vectors.jsonl"; `made`: of it, beside it.
-  DatedRuns(const CronSchedule& schedule, Store& folder, std::string file, std::vector<std::string> made = {})
-      : schedule_(schedule), folder_(folder), file_(std::move(file)), made_(std::move(made)) {}
+  // Borrows both. `folder`: of all runs; `file`: of the output in each, "vectors.jsonl".
+  DatedRuns(const CronSchedule& schedule, Store& folder, std::string file)
+      : schedule_(schedule), folder_(folder), file_(std::move(file)) {}
 
   const CronSchedule& schedule() const { return schedule_; }
   // The newest run, if it was begun and not finished. Errors: those of the store.
@@ -34,7 +33,6 @@ class DatedRuns {
   const CronSchedule& schedule_;
   Store& folder_;
   std::string file_;
-  std::vector<std::string> made_;
 };
 
 struct DatedRunner {

@@ -50,17 +50,26 @@ class DatedRunsTest : public testing::Test {
 
 using Times = std::vector<std::int64_t>;
 
-TEST_F(DatedRunsTest, are_finished_with_their_array) {
+// What is made of the output lies beside it before the run is finished; moved away later, it is not made again.
+TEST_F(DatedRunsTest, are_finished_with_what_is_made_of_the_output) {
   const CronSchedule nightly = schedule("{ cron: 30 2 * * * }");
   const std::int64_t due = nightly.next(kStart);
   const std::string folder = nightly.name_of(due) + "/";
-  make_dirs_synced(*store_, nightly.name_of(due)).value();
-  write_whole(*store_, folder + "out.jsonl", "x\n").value();
-  EXPECT_FALSE(DatedRuns(nightly, *store_, "out.jsonl").cut_short().value());
-  const DatedRuns with_array(nightly, *store_, "out.jsonl", {"v.npy"});
-  EXPECT_EQ(with_array.cut_short().value(), due);
-  write_whole(*store_, folder + "v.npy", "x").value();
-  EXPECT_FALSE(with_array.cut_short().value());
+  const DatedRuns dated(nightly, *store_, "out.jsonl");
+  const auto journal = [&] {
+    return BatchJournal::open({*store_, folder + "out.jsonl"}, {1, "m", "i", "o"}, 0).value();
+  };
+  {
+    const auto begun = journal();
+    begun->append({.row = 0, .line = "x"}).value();
+    EXPECT_FALSE(begun->finish([]() -> Status { return error(ErrorKind::no_space, "full"); }).ok());
+  }
+  EXPECT_EQ(read_text(*store_, folder + "out.jsonl").value(), "x\n");
+  EXPECT_EQ(dated.cut_short().value(), due);
+  journal()->finish([&] { return write_whole(*store_, folder + "v.npy", "x"); }).value();
+  EXPECT_FALSE(dated.cut_short().value());
+  store_->remove(folder + "v.npy").value();
+  EXPECT_FALSE(dated.cut_short().value());
 }
 
 TEST_F(DatedRunsTest, begin_at_their_times_in_folders_of_their_own) {

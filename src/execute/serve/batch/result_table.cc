@@ -153,12 +153,14 @@ Status write_result_table(Store& store, const std::string& lines, const BatchJob
                                          : write_csv(store, job.table, columns, give);
 }
 
+Result<bool> has_table_record(Store& store, const std::string& lines) { return store.exists(record_of(lines)); }
+
 Status check_result_table(Store& store, const std::string& lines, const BatchJob& job, const std::string& shown) {
   std::vector<std::string> names;
   for (const ResultColumn& column : result_columns(job.kind)) names.push_back(column.name);
   for (const CarriedColumn& column : job.columns) names.push_back(column.name);
   const std::string record = record_of(lines);
-  const bool is_same = TRY(store.exists(record)) && TRY(read_text(store, record)) == record_text(job);
+  const bool is_same = TRY(has_table_record(store, lines)) && TRY(read_text(store, record)) == record_text(job);
   if (is_same && TRY(names_there(store, job.table, shown)) == names) return {};
   return error(ErrorKind::exists, "'{}' is there, with other columns than the job says", shown)
       .hinted(fmt::format("rm {}, and type the same command again: it is made anew, and no row is computed",

@@ -16,6 +16,9 @@ namespace systole {
 // those of the store.
 Status write_result_table(Store& store, const std::string& lines, const BatchJob& job, const BatchInput& input);
 
+// Whether a table of these lines was begun, or is there.
+Result<bool> has_table_record(Store& store, const std::string& lines);
+
 // That the table there is of the columns that the job asks for, of the same fields. `shown`: its path, for messages.
 // Errors: exists: it has others; those of its format and of the store.
 Status check_result_table(Store& store, const std::string& lines, const BatchJob& job, const std::string& shown);

@@ -117,8 +117,11 @@ class Worker {
         if (!batch_.wait(0)) return end_;
         continue;
       }
-      if (!whole->is_finished()) TRY(join(*whole));
-      if (batch_.seal) TRY(batch_.seal(end_.is_joined));
+      if (!whole->is_finished()) {
+        TRY(join(*whole));
+      } else if (batch_.seal) {
+        TRY(batch_.seal(false));
+      }
       end_.is_finished = true;
       end_.totals = whole->totals();
       remove_shards(batch_.output.store, folder_of(batch_));
@@ -171,7 +174,7 @@ class Worker {
       const BatchShard shard{i, totals_.size()};
       TRY(join_shard(output_of(batch_, shard), shard, batch_.rows, *totals_[i], whole));
     }
-    TRY(whole.finish());
+    TRY(whole.finish(batch_.seal ? [this] { return batch_.seal(true); } : std::function<Status()>()));
     end_.is_joined = true;
     return {};
   }
