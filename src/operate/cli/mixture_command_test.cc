@@ -31,13 +31,15 @@ class MixtureCommand : public testing::Test {
     }());
     job("wiki: { files: wiki.txt, weight: 3 }, code: { files: code.jsonl, field: body, weight: 1 }");
   }
-  void job(const std::string& sources, const std::string& more = "") const {
+  void job(const std::string& sources, const std::string& more = "", const std::string& ends = "steps: 16") const {
     systole_.write("job.yaml",
                    "systole: 1\nname: mixed\n"
                    "model: { family: gpt, layers: 1, width: 16, heads: 2, context: 32 }\n"
-                   "train: { batch: 4, steps: 16, optimizer: { kind: sgd, rate: 1e-2 } }\n"
-                   "checkpoint: { every: 4 }\n"
-                   "data: { folder: data, tokenizer: { vocabulary: 300 }, mixture: { sources: { " +
+                   "train: { batch: 4, " +
+                       ends +
+                       ", optimizer: { kind: sgd, rate: 1e-2 } }\n"
+                       "checkpoint: { every: 4 }\n"
+                       "data: { folder: data, tokenizer: { vocabulary: 300 }, mixture: { sources: { " +
                        sources + " }" + more + " } }\n");
   }
   Captured systole(std::vector<std::string> words) const { return systole_.run(words); }
@@ -115,8 +117,9 @@ TEST_F(MixtureCommand, another_mixture_is_not_the_one_that_a_run_began_with) {
 }
 
 TEST_F(MixtureCommand, a_run_of_more_steps_than_it_has_rows_is_refused_with_those_it_has) {
-  job("wiki: { files: wiki.txt, weight: 3 }, code: { files: code.jsonl, field: body, weight: 1, epochs: 1 }",
-      ", exhausted: stop");
+  constexpr const char* kOnce =
+      "wiki: { files: wiki.txt, weight: 3 }, code: { files: code.jsonl, field: body, weight: 1, epochs: 1 }";
+  job(kOnce, ", exhausted: stop");
   const Captured refused = systole({"plan", "job.yaml", "--backend", "reference", "--set", "train.steps=1000"});
   EXPECT_EQ(refused.exit.code, 2) << refused.out;
   EXPECT_TRUE(has(refused.err, "the rows of the mixture end at step ") &&
@@ -129,6 +132,13 @@ TEST_F(MixtureCommand, a_run_of_more_steps_than_it_has_rows_is_refused_with_thos
   done({"run", "job.yaml", "--backend", "reference", "--folder", "r", "--set", "train.steps=" + steps});
   done({"plan", "job.yaml", "--backend", "reference", "--set", "train.steps=1000", "--set",
         "data.mixture.exhausted=rescale"});
+  for (const auto& [command, ends] : {std::pair("plan", "tokens: 100"), {"run", "time: 1s"}}) {
+    job(kOnce, ", exhausted: stop", ends);
+    const Captured open = systole({command, "job.yaml", "--backend", "reference"});
+    EXPECT_EQ(open.exit.code, 2) << open.out;
+    EXPECT_TRUE(has(open.err, "the rows of the mixture end at step ") && has(open.err, "hint: train.steps: " + steps))
+        << open.err;
+  }
 }
 
 TEST_F(MixtureCommand, what_is_wrong_with_a_source_names_it) {

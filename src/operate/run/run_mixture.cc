@@ -199,12 +199,22 @@ std::optional<std::int64_t> rows_of_run(const Workload& workload) {
 
 Status check_mixture_lasts(const Workload& workload, const Data& data, const WorkloadSource& source) {
   const std::optional<std::int64_t> rows = rows_of_run(workload);
-  if (!data.mixture || !data.mixture->order->end() || !rows || *rows <= *data.mixture->order->end()) return {};
+  if (!data.mixture || !data.mixture->order->end() || (rows && *rows <= *data.mixture->order->end())) return {};
   const MixtureOrder& order = *data.mixture->order;
   const MixtureSource& last = order.sources()[order.ended_by()];
   const std::int64_t steps = *order.end() / workload.train.batch;
   const bool stops = data.mixture->options.exhausted == Exhausted::stop;
   const char* key = source.places.contains("data.mixture.exhausted") ? "data.mixture.exhausted" : kSources;
+  if (!rows) {
+    const char* given = workload.train.tokens ? "train.tokens" : "train.time";
+    return source.placed(
+        error(ErrorKind::invalid,
+              "the rows of the mixture end at step {}, and {} does not say how many steps there are",
+              with_commas(steps), given)
+            .hinted(fmt::format("train.steps: {} in place of {}, or a mixture without end{}", steps, given,
+                                stops ? ": data.mixture.exhausted: rescale" : ": a source without `epochs`")),
+        key);
+  }
   return source.placed(
       error(ErrorKind::invalid, "the rows of the mixture end at step {} of {}: {} '{}' has given its {}",
             with_commas(steps), with_commas(*workload.train.steps), stops ? "the source" : "the last source,",

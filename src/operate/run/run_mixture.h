@@ -23,7 +23,7 @@ Result<MixtureInputs> mixture_inputs_of(const Workload& workload, BucketFiles& f
 
 // The steps that training takes if their number is known, in rows.
 std::optional<std::int64_t> rows_of_run(const Workload& workload);
-// Refuses a run of more steps than the mixture has rows for. Errors: invalid, with the steps there are.
+// Refuses a run of more steps than the mixture has rows for, and one of nobody knows how many if they end. Errors: invalid, with the steps there are.
 Status check_mixture_lasts(const Workload& workload, const Data& data, const WorkloadSource& source);
 
 }  // namespace systole
