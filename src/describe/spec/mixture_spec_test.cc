@@ -58,6 +58,7 @@ TEST(MixtureSpec, RefusesWhatMakesNoSense) {
   const std::vector<std::pair<std::string, std::string>> wrong{
       {two(", weight: 0", ", weight: 1"), "data.mixture.sources: a.weight: 0 is no weight"},
       {two(", weight: -2", ", weight: 1"), "a.weight: -2 is no weight"},
+      {two(", weight: 1e-323", ", weight: 1"), "a.weight: 1e-323 is no weight"},
       {two(", weight: 1", ""), "the source 'b' has no weight, and others have"},
       {two(", epochs: 0", ""), "a.epochs: 0 is too low"},
       {two(", epochs: 2", "", ", exhausted: repeat"), "repeat, and a source has a limit of epochs"},

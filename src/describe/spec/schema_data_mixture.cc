@@ -15,7 +15,7 @@ namespace {
 using Source = MixtureSpec::Source;
 using Phase = MixtureSpec::Phase;
 constexpr const char* kTrain = "data.train.";
-constexpr double kMostWeight = 1e12;
+constexpr double kLeastWeight = 1e-12, kMostWeight = 1e12;
 
 Error in_key(Error error, const std::string& key) {
   error.message = fmt::format("{}: {}", key, error.message);
@@ -24,11 +24,12 @@ Error in_key(Error error, const std::string& key) {
 
 Result<double> read_weight(const Node& node, bool zero) {
   const double weight = TRY(node.as_double());
-  if (weight > 0 && weight <= kMostWeight) return weight;
+  if (weight >= kLeastWeight && weight <= kMostWeight) return weight;
   if (weight == 0 && zero) return weight;
   return error(ErrorKind::invalid, "{} is no weight", node.text())
       .at(node.where())
-      .hinted(weight == 0 ? "above 0; leave the source out to draw nothing from it" : "above 0, such as 3 or 0.5");
+      .hinted(weight == 0 ? "above 0; leave the source out to draw nothing from it"
+                          : "above 0, such as 3 or 0.5; from 1e-12 to 1e12");
 }
 
 std::vector<std::string> names_of_train() {

@@ -15,11 +15,13 @@ __extension__ using Wide = unsigned __int128;
 constexpr int kShareBits = 40;
 constexpr std::uint64_t kWhole = std::uint64_t{1} << kShareBits;  // Q
 constexpr std::int64_t kShortestBlock = 64, kLongestBlock = std::int64_t{1} << 20;
+constexpr double kLeastBySize = 1e-200;  // far below any share that is not refused, and still above 0 per token
 constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
 
 // Integers in these proportions that add up to Q: rounded down, then the largest remainders up, ties by order.
 std::vector<std::uint64_t> apportioned(const std::vector<double>& shares) {
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  CHECK(std::isfinite(sum) && sum > 0, "shares that add up to {}", sum);
   std::vector<std::uint64_t> whole;
   std::vector<double> remainder;
   std::uint64_t left = kWhole;
@@ -198,9 +200,11 @@ std::vector<double> shares_of_rows(std::span<const double> weights, std::span<co
 }
 
 std::vector<double> weights_by_size(std::span<const std::int64_t> sizes, double temperature) {
+  const auto log_of = [](std::int64_t size) { return std::log(static_cast<double>(std::max<std::int64_t>(1, size))); };
+  const double largest = log_of(std::ranges::max(sizes));
   std::vector<double> weights;
   for (const std::int64_t size : sizes)
-    weights.push_back(rounded(std::exp(std::log(static_cast<double>(std::max<std::int64_t>(1, size))) / temperature)));
+    weights.push_back(std::max(kLeastBySize, rounded(std::exp((log_of(size) - largest) / temperature))));
   return weights;
 }
 

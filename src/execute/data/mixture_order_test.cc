@@ -223,5 +223,18 @@ TEST(MixtureOrder, WeightsOfOtherUnits) {
   EXPECT_NEAR(even[1] / even[0], 10, 1e-7);
 }
 
+TEST(MixtureOrder, AColdTemperatureLeavesNoSourceOut) {
+  const std::vector<double> cold = weights_by_size(std::vector<std::int64_t>{100, 10'000'000'000, 1}, 0.01);
+  EXPECT_EQ(cold[1], 1);
+  EXPECT_GT(cold[0], 0);
+  EXPECT_GT(cold[2], 0);
+  const std::vector<double> shares = shares_of_rows(cold, std::vector<std::int64_t>{100, 10'000'000'000, 1},
+                                                    std::vector<std::int64_t>{1, 1'000'000, 1});
+  const Error refused = MixtureOrder::make({{"a", 1, {}}, {"b", 1'000'000, {}}, {"c", 1, {}}},
+                                           std::vector<MixturePhase>{{0, shares}}, Exhausted::repeat, 0)
+                            .error();
+  EXPECT_EQ(refused.message, "the source 'a' is to give fewer than 1 row in 524288");
+}
+
 }  // namespace
 }  // namespace systole

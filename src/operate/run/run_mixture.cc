@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <limits>
 
 #include "ground/base/counted.h"
 #include "ground/base/errors.h"
@@ -29,7 +30,7 @@ MixtureOptions mixture_options(const Workload& workload) {
     options.sources.push_back({source.name, source.weight, source.epochs});
   for (const MixtureSpec::Phase& phase : spec.schedule) {
     const std::int64_t step = steps_of(phase.from, workload.train.steps.value_or(0));
-    options.schedule.push_back({step * workload.train.batch, phase.weights});
+    options.schedule.push_back({rows_of_steps(workload, step), phase.weights});
   }
   return options;
 }
@@ -192,9 +193,15 @@ Result<MixtureInputs> mixture_inputs_of(const Workload& workload, BucketFiles& f
   return Preparation(workload, files, files, source, nothing).inputs();
 }
 
+std::int64_t rows_of_steps(const Workload& workload, std::int64_t steps) {
+  return steps <= std::numeric_limits<std::int64_t>::max() / workload.train.batch
+             ? steps * workload.train.batch
+             : std::numeric_limits<std::int64_t>::max();
+}
+
 std::optional<std::int64_t> rows_of_run(const Workload& workload) {
   if (!workload.train.steps) return std::nullopt;
-  return *workload.train.steps * workload.train.batch;
+  return rows_of_steps(workload, *workload.train.steps);
 }
 
 Status check_mixture_lasts(const Workload& workload, const Data& data, const WorkloadSource& source) {

@@ -21,6 +21,8 @@ Result<JoinedDatasets> prepare_mixture(const Workload& workload, BucketFiles& fi
 
 Result<MixtureInputs> mixture_inputs_of(const Workload& workload, BucketFiles& files, const WorkloadSource& source);
 
+// The rows of so many steps; at most what an integer holds.
+std::int64_t rows_of_steps(const Workload& workload, std::int64_t steps);
 // The steps that training takes if their number is known, in rows.
 std::optional<std::int64_t> rows_of_run(const Workload& workload);
 // Refuses a run of more steps than the mixture has rows for, and one of nobody knows how many if they end. Errors: invalid, with the steps there are.
