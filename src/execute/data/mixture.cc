@@ -170,9 +170,8 @@ std::vector<double> Mixture::asked(std::int64_t rows) const {
   return shares;
 }
 
-std::vector<double> Mixture::drawn(std::int64_t rows) const {
+std::vector<double> Mixture::drawn(std::span<const std::int64_t> counts) const {
   std::vector<double> shares;
-  const std::vector<std::int64_t> counts = order->drawn(rows);
   for (std::size_t s = 0; s < parts.size(); ++s)
     shares.push_back(static_cast<double>(counts[s]) * static_cast<double>(units(s)) /
                      static_cast<double>(parts[s].rows));

@@ -51,9 +51,9 @@ struct Mixture {
   std::shared_ptr<const MixtureOrder> order = {};
 
   std::int64_t units(std::size_t source) const;  // tokens, documents or bytes of training, as weights count
-  // Shares in that unit, of the first `rows` rows: as the weights ask, and as they are drawn.
+  // Shares in that unit: as the weights ask of the first `rows` rows (at least 1), and of so many rows of each source.
   std::vector<double> asked(std::int64_t rows) const;
-  std::vector<double> drawn(std::int64_t rows) const;
+  std::vector<double> drawn(std::span<const std::int64_t> counts) const;
   // The held-out rows for one pass in batches of `batch_rows`: each batch is of one source, with empty rows at the end
   // of its last one (RowReaderOptions::once_rows); batches and rows are shuffled, the same for every run.
   struct HeldOutPass {

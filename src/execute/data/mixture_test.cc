@@ -136,7 +136,7 @@ TEST_F(Mixed, TheSameRowsOn1And2And3And8Ranks) {
 
 TEST_F(Mixed, WeightsCountTokensNotRows) {
   const JoinedDatasets data = join(two());
-  const std::vector<double> drawn = data.mixture.drawn(data.mixture.order->rows() / 64 * 64);
+  const std::vector<double> drawn = data.mixture.drawn(data.mixture.order->drawn(data.mixture.order->rows() / 64 * 64));
   EXPECT_NEAR(drawn[0], 0.75, 0.01);
   EXPECT_NEAR(drawn[1], 0.25, 0.01);
   MixtureOptions by_size = two();
@@ -146,7 +146,7 @@ TEST_F(Mixed, WeightsCountTokensNotRows) {
   const JoinedDatasets even = join(by_size);
   const double wiki = std::sqrt(static_cast<double>(even.mixture.parts[0].manifest.train.documents)),
                code = std::sqrt(static_cast<double>(even.mixture.parts[1].manifest.train.documents));
-  EXPECT_NEAR(even.mixture.drawn(64 * 20)[0], wiki / (wiki + code), 0.01);
+  EXPECT_NEAR(even.mixture.drawn(even.mixture.order->drawn(64 * 20))[0], wiki / (wiki + code), 0.01);
 }
 
 TEST_F(Mixed, EverySourceHoldsOutByHashAndTheFirstBatchesAreOfAll) {

@@ -89,20 +89,26 @@ std::string text_of(Store& store, const TokensManifest& m, int width) {
   return text;
 }
 
+// Of the run's steps, or of an epoch; nothing: not a mixture.
+std::optional<MixtureDrawing> mixture_drawing(const Data& data, const Workload& workload) {
+  if (!data.mixture) return std::nullopt;
+  return drawing_of(*data.mixture, workload, static_cast<double>(workload.train.steps.value_or(0)));
+}
+
 // Of a mixture, the sources' datasets and their table; else the dataset.
-std::string text_of(const Data& data, const Workload& workload, int width) {
+std::string text_of(const Data& data, const std::optional<MixtureDrawing>& drawing, const Workload& workload,
+                    int width) {
   if (!data.mixture) return text_of(*data.folder, data.dataset->manifest, width);
   std::string text;
   for (std::size_t s = 0; s < data.mixture->parts.size(); ++s)
     text += fmt::format("source {}: ", data.mixture->options.sources[s].name) +
             text_of(*data.folder, data.mixture->parts[s].manifest, width) + "\n";
-  return text + mixture_table(*data.mixture, workload, static_cast<double>(workload.train.steps.value_or(0)), width);
+  return text + mixture_table(*data.mixture, *drawing, workload, width);
 }
 
-Node node_of(const Data& data, const Workload& workload) {
+Node node_of(const Data& data, const std::optional<MixtureDrawing>& drawing) {
   Node node = node_of(data.dataset->manifest);
-  if (data.mixture)
-    node.set("mixture", mixture_node(*data.mixture, workload, static_cast<double>(workload.train.steps.value_or(0))));
+  if (drawing) node.set("mixture", mixture_node(*data.mixture, *drawing));
   return node;
 }
 
@@ -115,10 +121,11 @@ ExitCode data_build(const DataOptions& options, Context& context) {
   const PrepareOptions preparing = prepare_options(options.workload, loaded, context).value();
   const Data data = prepare_data(workload, loaded.source, preparing.data).value();
   context.out.end_progress();
-  context.out.prose(text_of(data, workload, context.out.width()));
+  const std::optional<MixtureDrawing> drawing = mixture_drawing(data, workload);
+  context.out.prose(text_of(data, drawing, workload, context.out.width()));
   Node made = Node::sequence();
   for (const std::string& what : data.dataset->built) made.push(what);
-  Node node = node_of(data, workload);
+  Node node = node_of(data, drawing);
   if (!data.mixture) {
     const EpochRows rows = rows_of(workload, data.dataset->train->packing);
     context.out.prose(to_string(rows) + "\n");
@@ -179,8 +186,9 @@ ExitCode mixture_show(const DataOptions& options, const LoadedWorkload& loaded, 
   if (!data.ok() && data.error().kind == ErrorKind::not_found && data.error().where.line == 0)
     fail(std::move(data).error().hinted("systole data build " + words_of(options.workload)));
   data.value();
+  const std::optional<MixtureDrawing> drawing = mixture_drawing(*data, loaded.workload);
   Shown shown{
-      *data->folder, text_of(*data, loaded.workload, context.out.width()), node_of(*data, loaded.workload), {}, {}};
+      *data->folder, text_of(*data, drawing, loaded.workload, context.out.width()), node_of(*data, drawing), {}, {}};
   for (std::size_t s = 0; s < data->mixture->parts.size(); ++s) {
     shown.parts.push_back(data->mixture->parts[s].manifest);
     shown.names.push_back(data->mixture->options.sources[s].name);

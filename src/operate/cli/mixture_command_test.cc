@@ -116,6 +116,13 @@ TEST_F(MixtureCommand, another_mixture_is_not_the_one_that_a_run_began_with) {
   go_on(wiki + ", " + code, "the source 'code' is now text ");
 }
 
+TEST_F(MixtureCommand, of_less_than_a_step_is_shown_over_one) {
+  job("wiki: { files: wiki.txt, weight: 3 }, code: { files: code.jsonl, field: body, weight: 1 }", "", "tokens: 1");
+  const Captured planned = done({"plan", "job.yaml", "--backend", "reference"});
+  EXPECT_TRUE(has(planned.out, "mixture by tokens, over 1 step of 4 rows\n")) << planned.out;
+  EXPECT_FALSE(has(planned.out, "nan")) << planned.out;
+}
+
 TEST_F(MixtureCommand, a_run_of_more_steps_than_it_has_rows_is_refused_with_those_it_has) {
   constexpr const char* kOnce =
       "wiki: { files: wiki.txt, weight: 3 }, code: { files: code.jsonl, field: body, weight: 1, epochs: 1 }";

@@ -5,34 +5,25 @@
 
 #include "ground/base/counted.h"
 #include "operate/cli/printer.h"
+#include "operate/run/run_mixture.h"
 
 namespace systole::cli {
-namespace {
-
-// What is drawn of each source in the rows that are shown.
-struct Drawing {
-  std::int64_t rows = 0;
-  bool of_run = false;
-  std::vector<double> asked, drawn, epochs;
-};
-
-Drawing drawing_of(const Mixture& mixture, const Workload& workload, double steps) {
+MixtureDrawing drawing_of(const Mixture& mixture, const Workload& workload, double steps) {
   const MixtureOrder& order = *mixture.order;
-  Drawing drawing{.of_run = steps > 0};
-  drawing.rows = steps > 0 ? std::llround(steps) * workload.train.batch : order.rows();
+  MixtureDrawing drawing{.of_run = steps > 0};
+  constexpr double kMostSteps = 1e15;  // a prediction may be of any size
+  const std::int64_t whole = std::llround(std::clamp(steps, 1.0, kMostSteps));
+  drawing.rows = steps > 0 ? rows_of_steps(workload, whole) : order.rows();
   if (order.end()) drawing.rows = std::min(drawing.rows, *order.end());
   drawing.asked = mixture.asked(drawing.rows);
-  drawing.drawn = mixture.drawn(drawing.rows);
   const std::vector<std::int64_t> counts = order.drawn(drawing.rows);
+  drawing.drawn = mixture.drawn(counts);
   for (std::size_t s = 0; s < counts.size(); ++s)
     drawing.epochs.push_back(static_cast<double>(counts[s]) / static_cast<double>(mixture.parts[s].rows));
   return drawing;
 }
 
-}  // namespace
-
-std::string mixture_table(const Mixture& mixture, const Workload& workload, double steps, int width) {
-  const Drawing drawing = drawing_of(mixture, workload, steps);
+std::string mixture_table(const Mixture& mixture, const MixtureDrawing& drawing, const Workload& workload, int width) {
   const std::string of = drawing.of_run ? fmt::format("{} of {}", counted(drawing.rows / workload.train.batch, "step"),
                                                       counted(workload.train.batch, "row"))
                                         : counted(drawing.rows, "row");
@@ -53,8 +44,7 @@ std::string mixture_table(const Mixture& mixture, const Workload& workload, doub
   return text;
 }
 
-Node mixture_node(const Mixture& mixture, const Workload& workload, double steps) {
-  const Drawing drawing = drawing_of(mixture, workload, steps);
+Node mixture_node(const Mixture& mixture, const MixtureDrawing& drawing) {
   Node sources = Node::sequence();
   for (std::size_t s = 0; s < mixture.parts.size(); ++s) {
     const TokensManifest& m = mixture.parts[s].manifest;

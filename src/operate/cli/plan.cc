@@ -75,8 +75,11 @@ ExitCode plan(const PlanOptions& options, Context& context) {
   }
   context.out.prose(plan_text(prepared.plan, prepared.origin ? prepared.origin->step() : 0) +
                     error_text(prepared.plan, is_xla(preparing.backend)));
-  if (prepared.data.mixture)
-    context.out.prose(mixture_table(*prepared.data.mixture, workload, prepared.plan.time.steps, context.out.width()));
+  std::optional<MixtureDrawing> drawing;
+  if (prepared.data.mixture) {
+    drawing = drawing_of(*prepared.data.mixture, workload, prepared.plan.time.steps);
+    context.out.prose(mixture_table(*prepared.data.mixture, *drawing, workload, context.out.width()));
+  }
   if (prepared.feed && !prepared.feed->remedy.empty())
     context.out.warning(fmt::format("the reader starves the run: of rows a second, {} are taken and {} given",
                                     shown(prepared.feed->rows_per_second), shown(prepared.feed->given)),
@@ -87,8 +90,8 @@ ExitCode plan(const PlanOptions& options, Context& context) {
     if (peak) context.out.prose(*peak + "\n");
   }
   Node node = context.out.json() ? to_node(prepared.plan) : Node();
-  if (prepared.data.mixture) {
-    node.set("mixture", mixture_node(*prepared.data.mixture, workload, prepared.plan.time.steps));
+  if (drawing) {
+    node.set("mixture", mixture_node(*prepared.data.mixture, *drawing));
   } else if (prepared.data.dataset) {
     const EpochRows rows = rows_of(workload, prepared.data.dataset->train->packing);
     context.out.prose(to_string(rows) + "\n");
