@@ -25,8 +25,10 @@ Node as_text(const Node& node) { return node.is_null() ? Node() : Node(to_json(n
 Result<Node> vector_of(const Node& value) {
   if (value.kind() != NodeKind::string) return value;
   const std::string bytes = TRY(from_base64(value.text()));
+  if (bytes.size() % sizeof(float) != 0)
+    return error(ErrorKind::invalid, "a vector of {} bytes, which are no 32-bit floats", bytes.size());
   std::vector<Node> numbers;
-  for (std::size_t i = 0; i + sizeof(float) <= bytes.size(); i += sizeof(float)) {
+  for (std::size_t i = 0; i < bytes.size(); i += sizeof(float)) {
     float number = 0;
     std::memcpy(&number, bytes.data() + i, sizeof number);
     numbers.emplace_back(NodeKind::number, fmt::format("{}", number));  // the digits of a float, as in an answer

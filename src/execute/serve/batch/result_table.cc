@@ -23,6 +23,7 @@ Status for_each_row(Store& store, const std::string& lines, const BatchJob& job,
   std::size_t index = 0;
   const std::int64_t size = TRY(store.size(lines)).count();
   TRY(for_each_line(store, lines, size, [&](std::string_view line, std::int64_t) -> Status {
+    if (index == input.rows()) return error(ErrorKind::invalid, "'{}' has more lines than the input rows", lines);
     const ResultRow behind = carried_row(job, input, index, carried);
     for (ResultRow& row : TRY(result_rows(job.kind, line, lines))) {
       row.insert(row.end(), behind.begin(), behind.end());

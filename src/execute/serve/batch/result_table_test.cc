@@ -124,6 +124,14 @@ TEST_F(ResultTable, is_known_by_its_columns_and_not_made_of_other_lines) {
   EXPECT_EQ(check_result_table(*store_, "lines", job_, "v.parquet").error().kind, ErrorKind::exists);
   EXPECT_EQ(write("u.parquet", BatchKind::score, wrong(0), "a\nb\n", {}, "in.txt").error().message,
             "'lines' has 1 line, and the input 2 rows");
+  EXPECT_EQ(
+      write("u.parquet", BatchKind::score, wrong(0) + wrong(1), "a\n", {{"text", "text"}}, "in.txt").error().message,
+      "'lines' has more lines than the input rows");
+  EXPECT_EQ(write("u.parquet", BatchKind::embeddings, answer(0, R"({"data":[{"embedding":"AACAP80="}]})"), "a\n", {},
+                  "in.txt")
+                .error()
+                .message,
+            "a vector of 5 bytes, which are no 32-bit floats");
   EXPECT_EQ(write("u.parquet", BatchKind::chat, answer(0, "{}"), "a\n", {}, "in.txt").error().message,
             "row 0 of 'lines' has no answer of kind chat");
   EXPECT_FALSE(store_->exists("u.parquet").value());
