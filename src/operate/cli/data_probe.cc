@@ -11,6 +11,7 @@
 #include "execute/train/training_job.h"
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
+#include "ground/process/machine.h"
 #include "operate/cli/workload_options.h"
 #include "operate/run/feed_here.h"
 #include "operate/run/inject.h"
@@ -175,6 +176,7 @@ ExitCode data_probe(const ProbeOptions& options, Context& context) {
   const BuildOptions& build = text.options;
   std::unique_ptr<Store> folder;
   std::optional<Dataset> dataset;
+  raise_open_files();  // each shard is one
   if (Result<std::unique_ptr<Store>> opened = open_posix_store(workload.data.folder); opened.ok()) {
     folder = *std::move(opened);
     dataset = built_dataset(*folder, build);

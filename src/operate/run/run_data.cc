@@ -238,6 +238,7 @@ Result<std::string> dataset_key_of(const Workload& workload, const WorkloadSourc
 Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source, const DataRequest& request) {
   Data data;
   if (workload.data.kind != DataSpec::Kind::text) return data;
+  raise_open_files();  // each shard is one
   std::unique_ptr<BucketFiles> opened = TRY(data_files(workload, request.progress));
   BucketFiles& files = *opened;
   data.files = std::move(opened);
