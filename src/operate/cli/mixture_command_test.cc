@@ -75,6 +75,8 @@ TEST_F(MixtureCommand, is_built_shown_and_planned) {
   EXPECT_TRUE(has(shared.out, "in runs of 2 words\n") && has(shared.out, "with one")) << shared.out;
   const Captured planned = done({"plan", "job.yaml", "--backend", "reference"});
   EXPECT_TRUE(has(planned.out, "mixture by tokens, over 16 steps of 4 rows\n")) << planned.out;
+  EXPECT_TRUE(has(planned.out, "what the reader gives is not measured: a mixture is read source by source\n"))
+      << planned.out;
   EXPECT_TRUE(has(done({"data", "build", "job.yaml"}).err, "all of it was there already"));
   EXPECT_TRUE(has(done({"data", "verify", "job.yaml"}).out, ": OK, "));
   const Captured lengths = systole({"data", "lengths", "job.yaml"});
@@ -114,6 +116,14 @@ TEST_F(MixtureCommand, another_mixture_is_not_the_one_that_a_run_began_with) {
   go_on(wiki, "the source 'code' is gone");
   systole_.write("code.jsonl", "{\"body\": \"other\"}\n");
   go_on(wiki + ", " + code, "the source 'code' is now text ");
+}
+
+TEST_F(MixtureCommand, of_many_tiny_files_is_warned_of) {
+  std::filesystem::create_directory(systole_.folder() / "tiny");
+  for (int i = 0; i < 1000; ++i) systole_.write(fmt::format("tiny/{}.txt", i), "a");
+  job("tiny: { files: tiny/*.txt }, wiki: { files: wiki.txt }");
+  const Captured checked = done({"check", "job.yaml"});
+  EXPECT_TRUE(has(checked.out + checked.err, "data.mixture.sources: 1,001 files of ")) << checked.out << checked.err;
 }
 
 TEST_F(MixtureCommand, of_less_than_a_step_is_shown_over_one) {

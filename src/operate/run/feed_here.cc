@@ -161,6 +161,11 @@ PlannedFeed feed_here(const Workload& workload, const Dataset& dataset, std::opt
   need.stays_in_memory = size < Bytes(available_memory().count() / 2);
   need.readers = workload.data.readers;
   need.queue = workload.data.queue;
+  if (!workload.data.mixture.sources.empty()) {
+    PlannedFeed feed = plan_feed(need, std::nullopt);
+    feed.unknown = "not measured: a mixture is read source by source";
+    return feed;
+  }
   const Result<std::optional<FeedSpeed>> speed = read_feed(workload);
   if (speed.ok()) return plan_feed(need, *speed);
   PlannedFeed feed = plan_feed(need, std::nullopt);

@@ -6,6 +6,7 @@
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
 #include "ground/store/store.h"
+#include "operate/run/run_mixture.h"
 
 namespace systole {
 namespace {
@@ -58,15 +59,21 @@ std::vector<Lint> file_lint(const Workload& workload) {
   add(mount_lint("data.folder", mount_kind_at(workload.data.folder)));
   const Result<std::unique_ptr<Store>> root = open_posix_store("/");
   std::vector<std::string> patterns;
-  for (const std::string& file : workload.data.train.files)
-    if (const Result<std::string> path = absolute_path(file); path.ok()) patterns.push_back(path->substr(1));
+  const bool is_mixture = !workload.data.mixture.sources.empty();
+  for (const Workload& one : is_mixture ? workloads_of_sources(workload) : std::vector{workload})
+    for (const std::string& file : one.data.train.files)
+      if (const Result<std::string> path = absolute_path(file); path.ok()) patterns.push_back(path->substr(1));
   if (!root.ok() || patterns.empty()) return found;
   const auto files = expand_files(**root, patterns, "/");
   if (!files.ok() || files->empty()) return found;
   Bytes bytes;
   for (const std::string& file : *files)
     if (const Result<Bytes> size = (*root)->size(file); size.ok()) bytes += *size;
-  add(size_lint(static_cast<std::int64_t>(files->size()), bytes, mount_kind_at("/" + files->front())));
+  std::vector<Lint> sizes =
+      size_lint(static_cast<std::int64_t>(files->size()), bytes, mount_kind_at("/" + files->front()));
+  for (Lint& lint : sizes)
+    if (is_mixture) lint.key = "data.mixture.sources";
+  add(std::move(sizes));
   return found;
 }
 
