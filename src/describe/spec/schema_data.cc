@@ -87,7 +87,7 @@ void add_text_keys(std::vector<Key>& keys, const std::string& under, const TextF
   add({.codec = choice_codec<Bad>(at.on_bad_record, {{"error", Bad::error}, {"skip", Bad::skip}}),
        .doc = "What happens to a record that is damaged, has no such field or is not UTF-8.",
        .more =
-           "error: refuse, with file, record and byte. skip: leave it out, and count it. Of TFRecord and ArrayRecord.",
+           "error: refuse, with file, record and byte. skip: leave it out, and count it. Of all formats of records.",
        .default_yaml = "error"},
       "on_bad_record", [](Workload& w) { w.data.held_out.on_bad_record = w.data.train.on_bad_record; });
   add({.codec = count_codec(at.bad_records, 1, std::int64_t{1} << 40),
@@ -205,9 +205,11 @@ void add_data_keys(Schema& schema) {
                   .derive = [](Workload& w) { w.data.kind = data_of(w.model.task()); }});
   keys.push_back({.path = "data.train.files",
                   .codec = texts_codec(AT(data.train.files)),
-                  .doc = "Paths or patterns (*, ?, [a-z]); plain, gzip, zstd, JSON Lines, TFRecord, ArrayRecord.",
-                  .more = "Relative paths start at the folder where the command is given. gs://BUCKET/… and "
-                          "s3://BUCKET/… name objects of buckets.",
+                  .doc = "Paths or patterns (*, ?, [a-z]); plain, gzip, zstd, JSON Lines and records.",
+                  .more =
+                      "Records: TFRecord, ArrayRecord, Parquet, CSV and TSV, tar, MDS, NumPy. Relative paths start at "
+                      "the folder where the command is given. gs://BUCKET/… and s3://BUCKET/… name objects of "
+                      "buckets.",
                   .when = kText,
                   .instead = "data.mixture.sources"});
   add_text_keys(keys, "data.train",
