@@ -14,6 +14,7 @@ struct Shape {
   bool list = false;
   bool mixed = false;  // written as text: of several types, or JSON
   bool empty = false;  // of lists, none of which has an item yet
+  bool exact = true;   // integers that a double holds
 
   friend bool operator==(const Shape&, const Shape&) = default;
 };
@@ -27,24 +28,34 @@ Type type_of(const Node& scalar) {
   return !is_whole && scalar.as_double().ok() ? Type::real : Type::text;
 }
 
+bool is_exact(const Node& scalar) {
+  const Result<std::int64_t> whole = scalar.as_int();
+  if (scalar.kind() != NodeKind::number || !whole.ok()) return true;
+  const auto real = static_cast<double>(*whole);
+  return real < 0x1p63 && static_cast<std::int64_t>(real) == *whole;
+}
+
 Shape both(const Shape& a, const Shape& b) {
   if (a == b || (b.empty && a.list)) return a;
   if (a.empty && b.list) return b;
   const auto is_number = [](const Shape& shape) { return shape.type == Type::integer || shape.type == Type::real; };
-  if (a.list == b.list && is_number(a) && is_number(b)) return {Type::real, a.list};
+  const bool exact = a.exact && b.exact;
+  if (a.list == b.list && a.type == Type::integer && b.type == Type::integer)
+    return {Type::integer, a.list, false, false, exact};
+  if (a.list == b.list && is_number(a) && is_number(b) && exact) return {Type::real, a.list};
   return kMixed;
 }
 
 // Nothing: null, which every column may be.
 std::optional<Shape> shape_of(const Node& value) {
   if (value.is_null()) return std::nullopt;
-  if (value.is_scalar()) return Shape{type_of(value)};
+  if (value.is_scalar()) return Shape{type_of(value), false, false, false, is_exact(value)};
   if (!value.is_sequence()) return kMixed;
   if (value.items().empty()) return Shape{Type::text, true, false, true};
   std::optional<Shape> all;
   for (const Node& item : value.items()) {
     if (item.is_null() || !item.is_scalar()) return kMixed;
-    const Shape shape{type_of(item), true};
+    const Shape shape{type_of(item), true, false, false, is_exact(item)};
     all = all ? both(*all, shape) : shape;
   }
   return all;

@@ -77,6 +77,17 @@ no json
       "2,0,,ok,c,stop,,,,,,0.5,[],12,\n");
 }
 
+TEST_F(ResultTable, keeps_whole_numbers_that_no_double_holds) {
+  const auto carried = [&](const std::string& other) {
+    const std::string in = "{\"n\": 9007199254740993}\n{\"n\": " + other + "}\n";
+    write("n.csv", BatchKind::score, wrong(0) + wrong(1), in, {{"n", "n"}}).value();
+    EXPECT_NE(text("n.csv").find(",9007199254740993\n"), std::string::npos) << text("n.csv");
+    return carried_columns(job_, BatchInput::read(in, "in.jsonl").value())[0].type;
+  };
+  EXPECT_EQ(carried("7"), ResultColumn::Type::integer);
+  EXPECT_EQ(carried("0.5"), ResultColumn::Type::text);
+}
+
 TEST_F(ResultTable, has_vectors_as_lists_of_floats) {
   const std::string lines = answer(0, R"({"data":[{"embedding":[1,0.1]}],"usage":{"prompt_tokens":4}})") +
                             answer(1, R"({"data":[{"embedding":"AACAP83MzD0="}],"usage":{"prompt_tokens":2}})") +
