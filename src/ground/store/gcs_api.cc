@@ -71,14 +71,14 @@ std::string crc32c_text(std::uint32_t sum) {
 
 Result<GcsObject> read_gcs_object(const HttpReply& reply, std::string_view asked) {
   const Result<Node> body = parse_json(reply.body, "answer");
-  const auto size = body.ok() ? number_from(body->text_at("size")) : std::nullopt;
+  const std::int64_t size = body.ok() ? number_from(body->text_at("size")).value_or(-1) : -1;
   GcsObject object;
   if (body.ok()) object.generation = body->text_at("generation");
-  if (!size || *size < 0 || object.generation.empty())
+  if (size < 0 || object.generation.empty())
     return error(ErrorKind::io, "'{}': this is no answer of Cloud Storage: {}", asked, message_in(reply))
         .hinted("check the endpoint: STORAGE_EMULATOR_HOST, CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
   object.name = body->text_at("name");
-  object.size = Bytes(*size);
+  object.size = Bytes(size);
   object.crc32c = crc32c_of_text(body->text_at("crc32c"));
   if (const Node* metadata = body->find("metadata"); metadata != nullptr)
     object.mark = metadata->text_at("systole-write");
