@@ -49,6 +49,8 @@ class StubAnswer {
     for (const auto& [name, value] : headers) text += fmt::format("{}: {}\r\n", name, value);
     put(text + "\r\n" + body.substr(0, bytes));
   }
+  // An answer whose text is known.
+  void raw(const std::string& text, bool stays) { goes_on = put(text) && stays; }
   // A chunked answer. Without `end` the connection is cut.
   void begin() { put("HTTP/1.1 200 x\r\nTransfer-Encoding: chunked\r\n\r\n"); }
   bool piece(const std::string& text) { return put(fmt::format("{:x}\r\n{}\r\n", text.size(), text)); }
