@@ -21,7 +21,8 @@ namespace {
 // a command that computes re-executes itself with it set; other commands have no team and start at once. A setting of
 // the user's is kept.
 bool computes(char** arguments) {
-  constexpr std::string_view kComputing[] = {"run", "resume", "generate", "batch", "calibrate"};
+  constexpr std::string_view kComputing[] = {"run",   "resume", "generate", "serve",
+                                             "embed", "batch",  "eval",     "calibrate"};
   while (*++arguments != nullptr && **arguments == '-') continue;
   return *arguments != nullptr &&
          std::find(std::begin(kComputing), std::end(kComputing), *arguments) != std::end(kComputing);
