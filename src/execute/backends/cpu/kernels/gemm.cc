@@ -183,7 +183,11 @@ void product(const GemmArgs& args) {
 // Products of up to kFewRows rows. A part is a strip of columns, over all of k; within a range of k it takes the rows in
 // groups, for which B's strip comes from the cache after the first.
 constexpr i64 kFewRows = 32, kGroup = 8;
-constexpr i64 kAhead = 8;  // steps of k between a prefetch and its use, where a strip is one pass
+constexpr i64 kStrip = 8 * kLanes;  // columns; a multiple of every group's
+
+// Where B's rows lie one behind the other, a strip is computed in blocks of so many steps of k, while the next block is
+// fetched: in whole rows of the strip, because memory gives neighbouring lines faster than lines that are far apart.
+constexpr i64 kBlock = 64;
 
 // The vectors of columns that a group of rows has in registers.
 constexpr int vectors_of(int rows) {
@@ -202,40 +206,101 @@ struct FewRows {
     return static_cast<const In*>(args.b.data) + column * args.b.row + step * args.b.step;
   }
 
-  // sums[kRows][kVectors] += Σ over steps [begin, end) for columns from `column` on, `width` of which are there.
-  template <int kRows, int kVectors>
-  void add(i64 row, i64 column, i64 width, i64 begin, i64 end, F (&sums)[kRows][kVectors]) const {
-    F sum[kRows][kVectors] = {};
-    if (args.b.row == 1) {
-      for (i64 p = begin; p < end; ++p) {
-        const In* from = b(column, p);
-        F values[kVectors];
+  // sums[kRows][kStrip] += Σ over steps [begin, end), for columns from `column` on, `width` of which are there; with
+  // `fresh`, sums begin at 0. `next`: the next block's strip, of which this is pass number `pass`; null: none.
+  template <int kRows>
+  [[gnu::noinline]] void pass(i64 row, i64 column, i64 width, i64 begin, i64 end, float* sums, bool fresh,
+                              const In* next, i64 pass) const {
+    constexpr int kVectors = vectors_of(kRows);
+    constexpr i64 kColumns = kVectors * kLanes, kPasses = kStrip / kColumns, kLine = 64 / sizeof(In);
+    F sum[kRows][kVectors];
 #pragma GCC unroll 8
-        for (int j = 0; j < kVectors; ++j) {
-          values[j] = j * kLanes < width ? get(from, j * kLanes, width) : F{};
-          __builtin_prefetch(from + (kVectors < 8 ? kVectors * kLanes : kAhead * args.b.step) + j * kLanes);
-        }
+    for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 8
-        for (int i = 0; i < kRows; ++i) {
-          const F value = splat(to_f32(*a(row + i, p)));
+      for (int j = 0; j < kVectors; ++j) sum[i][j] = fresh ? F{} : load(sums + i * kStrip + j * kLanes);
+    }
+    for (i64 p = begin; p < end; ++p) {
+      const In* from = b(column, p);
+      if (next != nullptr) {
+        const i64 part = pass * kBlock + p - begin;  // kPasses parts are a row
+        const In* line = next + part / kPasses * args.b.step + part % kPasses * kColumns;
 #pragma GCC unroll 8
-          for (int j = 0; j < kVectors; ++j) sum[i][j] += value * values[j];
+        for (i64 j = 0; j < kColumns; j += kLine) __builtin_prefetch(line + j, 0, 2);
+      }
+      F values[kVectors];
+#pragma GCC unroll 8
+      for (int j = 0; j < kVectors; ++j) values[j] = j * kLanes < width ? get(from, j * kLanes, width) : F{};
+#pragma GCC unroll 8
+      for (int i = 0; i < kRows; ++i) {
+        const F value = splat(to_f32(*a(row + i, p)));
+#pragma GCC unroll 8
+        for (int j = 0; j < kVectors; ++j) sum[i][j] += value * values[j];
+      }
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 8
+      for (int j = 0; j < kVectors; ++j) store(sums + i * kStrip + j * kLanes, sum[i][j]);
+    }
+  }
+
+  // All passes of a group over a block.
+  template <int kRows>
+  void block(i64 row, i64 column, i64 width, i64 begin, i64 end, float* sums, bool fresh, const In* next) const {
+    constexpr i64 kColumns = vectors_of(kRows) * kLanes;
+    for (i64 at = 0; at < width; at += kColumns)
+      pass<kRows>(row, column + at, lesser(kColumns, width - at), begin, end, sums + row * kStrip + at, fresh,
+                  row == 0 ? next : nullptr, at / kColumns);
+  }
+
+  template <typename Out>
+  void strip(i64 column, i64 width) const {
+    alignas(64) float part[kFewRows * kStrip], total[kFewRows * kStrip];  // of a range of k, and of those before it
+    const i64 stretch = gemm_steps(args.k);
+    for (i64 step = 0; step < args.k; step += stretch) {
+      const i64 behind = lesser(step + stretch, args.k);
+      for (i64 begin = step; begin < behind; begin += kBlock) {
+        const i64 end = lesser(begin + kBlock, behind);
+        const In* const next = end < args.k               ? b(column, end)
+                               : column + kStrip < args.n ? b(column + kStrip, 0)
+                                                          : nullptr;
+        const bool fresh = begin == step;
+        i64 row = 0;
+        for (; row + kGroup <= args.m; row += kGroup) block<kGroup>(row, column, width, begin, end, part, fresh, next);
+        for (; row + 4 <= args.m; row += 4) block<4>(row, column, width, begin, end, part, fresh, next);
+        for (; row + 2 <= args.m; row += 2) block<2>(row, column, width, begin, end, part, fresh, next);
+        if (row < args.m) block<1>(row, column, width, begin, end, part, fresh, next);
+      }
+      for (i64 i = 0; i < args.m; ++i) {
+        for (i64 j = 0; j < width; j += kLanes) {
+          const F sum = load(part + i * kStrip + j);
+          const F all = step == 0 ? sum : sum + load(total + i * kStrip + j);
+          if (behind < args.k) {
+            store(total + i * kStrip + j, all);
+          } else {
+            put(static_cast<Out*>(args.c) + i * args.c_row + column, j, width, all);
+          }
         }
       }
-    } else {
-      for (i64 p = begin; p < end; p += kLanes) {
-        const i64 steps = lesser(kLanes, end - p);
+    }
+  }
+
+  // Where the steps of k lie one behind the other: transposed in registers.
+  template <int kRows, int kVectors>
+  [[gnu::noinline]] void add(i64 row, i64 column, i64 width, i64 begin, i64 end, F (&sums)[kRows][kVectors]) const {
+    F sum[kRows][kVectors] = {};
+    for (i64 p = begin; p < end; p += kLanes) {
+      const i64 steps = lesser(kLanes, end - p);
 #pragma GCC unroll 8
-        for (int j = 0; j < kVectors; ++j) {
-          F tile[kLanes];
+      for (int j = 0; j < kVectors; ++j) {
+        F tile[kLanes];
 #pragma GCC unroll 16
-          for (int c = 0; c < kLanes; ++c)
-            tile[c] = j * kLanes + c < width ? get(b(column + j * kLanes + c, p), 0, steps) : F{};
-          transpose(tile);
-          for (i64 q = 0; q < steps; ++q) {
+        for (int c = 0; c < kLanes; ++c)
+          tile[c] = j * kLanes + c < width ? get(b(column + j * kLanes + c, p), 0, steps) : F{};
+        transpose(tile);
+        for (i64 q = 0; q < steps; ++q) {
 #pragma GCC unroll 8
-            for (int i = 0; i < kRows; ++i) sum[i][j] += splat(to_f32(*a(row + i, p + q))) * tile[q];
-          }
+          for (int i = 0; i < kRows; ++i) sum[i][j] += splat(to_f32(*a(row + i, p + q))) * tile[q];
         }
       }
     }
@@ -265,9 +330,9 @@ struct FewRows {
 
   template <typename Out>
   void run() const {
-    constexpr i64 kStrip = 8 * kLanes;  // columns; a multiple of every group's
-    parallel(args.threads, ceil_div(args.n, kStrip), Schedule::contiguous, [&](i64 strip, int) {
-      const i64 column = strip * kStrip, width = lesser(kStrip, args.n - column);
+    parallel(args.threads, ceil_div(args.n, kStrip), Schedule::contiguous, [&](i64 number, int) {
+      const i64 column = number * kStrip, width = lesser(kStrip, args.n - column);
+      if (args.b.row == 1) return strip<Out>(column, width);
       i64 row = 0;
       for (; row + kGroup <= args.m; row += kGroup) group<kGroup, Out>(row, column, width);
       for (; row + 4 <= args.m; row += 4) group<4, Out>(row, column, width);
