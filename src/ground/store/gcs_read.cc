@@ -74,7 +74,8 @@ class Range {
     const std::string* seen = reply.header("x-goog-generation");
     if (seen == nullptr) return no_storage("its answer has no x-goog-generation");
     const auto all = reply.status == 206 ? whole_size(reply) : std::optional(static_cast<std::int64_t>(filled_));
-    return Told{.filled = filled_, .seen = {*seen, Bytes(all.value_or(0)), crc32c_in(reply)}};
+    if (!all) return no_storage("its answer does not say how large the object is");
+    return Told{.filled = filled_, .seen = {*seen, Bytes(*all), crc32c_in(reply)}};
   }
 
  private:
