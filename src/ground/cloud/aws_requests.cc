@@ -72,14 +72,14 @@ Result<TemporaryKeys> AwsRequests::of_sts(const std::string& form, const AwsKeys
 Result<TemporaryKeys> AwsRequests::of_web_identity(const AssumedRole& role, const std::string& token) const {
   return of_sts(fmt::format("Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn={}&RoleSessionName={}&"
                             "WebIdentityToken={}",
-                            aws_encoded(role.arn), aws_encoded(role.session), aws_encoded(token)),
+                            url_encoded(role.arn), url_encoded(role.session), url_encoded(token)),
                 nullptr);
 }
 
 Result<TemporaryKeys> AwsRequests::of_role(const AssumedRole& role, const AwsKeys& source) const {
   std::string form = fmt::format("Action=AssumeRole&Version=2011-06-15&RoleArn={}&RoleSessionName={}",
-                                 aws_encoded(role.arn), aws_encoded(role.session));
-  if (!role.external_id.empty()) form += "&ExternalId=" + aws_encoded(role.external_id);
+                                 url_encoded(role.arn), url_encoded(role.session));
+  if (!role.external_id.empty()) form += "&ExternalId=" + url_encoded(role.external_id);
   return of_sts(form, &source);
 }
 
@@ -97,13 +97,12 @@ Result<TemporaryKeys> AwsRequests::of_container(const std::string& url, const st
 Result<TemporaryKeys> AwsRequests::of_machine(const std::string& endpoint) const {
   const std::string name = fmt::format("the metadata server at {}", place_of(endpoint));
   // A machine without such a server is told at once, so this one is not tried again.
-  const Result<HttpReply> token =
-      pool.send({.method = "PUT",
-                 .url = endpoint + "/latest/api/token",
-                 .headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}, {"Content-Length", "0"}},
-                 .timeout = Seconds(2.0),
-                 .connect_timeout = Seconds(1.0),
-                 .most = kMostAnswer});
+  const Result<HttpReply> token = pool.send({.method = "PUT",
+                                             .url = endpoint + "/latest/api/token",
+                                             .headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}},
+                                             .timeout = Seconds(2.0),
+                                             .connect_timeout = Seconds(1.0),
+                                             .most = kMostAnswer});
   if (!token.ok()) return error(ErrorKind::not_found, "there is no metadata server: {}", token.error().message);
   if (token->status != 200) return error(ErrorKind::not_found, "{}: status {} for a token", name, token->status);
   const auto get = [&](const std::string& path) {
@@ -119,7 +118,7 @@ Result<TemporaryKeys> AwsRequests::of_machine(const std::string& endpoint) const
   if (roles.reply.status != 200 || role.empty())
     return error(ErrorKind::not_found, "this machine has no role: {} answers with status {}", name, roles.reply.status)
         .hinted("give the instance an instance profile");
-  const HttpSent keys = TRY(get(aws_encoded(role)));
+  const HttpSent keys = TRY(get(url_encoded(role)));
   if (keys.reply.status != 200) return error(ErrorKind::io, "{}: status {} for keys", name, keys.reply.status);
   return of_json(keys.reply, name);
 }

@@ -6,6 +6,7 @@
 #include "ground/base/number_from.h"
 #include "ground/base/shown_text.h"
 #include "ground/cloud/jwt.h"
+#include "ground/net/url.h"
 
 namespace systole {
 namespace {
@@ -13,16 +14,6 @@ namespace {
 constexpr const char* kScope = "https://www.googleapis.com/auth/cloud-platform";
 constexpr const char* kTokens = "https://oauth2.googleapis.com/token";
 constexpr std::int64_t kLasts = 3600;  // seconds that are asked for, the most there is
-
-std::string form_encoded(std::string_view text) {
-  std::string encoded;
-  for (const char c : text) {
-    const bool plain =
-        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_';
-    encoded += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return encoded;
-}
 
 Error no_answer(const std::string& name) {
   return error(ErrorKind::io, "the credentials of {}: what answers gives no token", name);
@@ -85,7 +76,7 @@ Result<BearerToken> GoogleRequests::of_service_account(const Node& file, const s
 Result<BearerToken> GoogleRequests::of_user(const Node& file, const std::string& name) const {
   std::string form = "grant_type=refresh_token";
   for (const char* key : {"client_id", "client_secret", "refresh_token"})
-    form += fmt::format("&{}={}", key, form_encoded(TRY(field_of(file, key, name))));
+    form += fmt::format("&{}={}", key, url_encoded(TRY(field_of(file, key, name))));
   return post_form(file.text_at("token_uri").empty() ? kTokens : file.text_at("token_uri"), form, name);
 }
 

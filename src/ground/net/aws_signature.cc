@@ -98,19 +98,6 @@ std::string payload_hash(std::string_view body) {
   return hex({reinterpret_cast<const char*>(digest.data()), size});
 }
 
-std::string aws_encoded(std::string_view text, bool keeps_slash) {
-  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-  std::string encoded;
-  for (const char c : text) {
-    if (kPlain.find(c) != kPlain.npos || (keeps_slash && c == '/')) {
-      encoded += c;
-    } else {
-      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return encoded;
-}
-
 void sign_aws(HttpRequest& request, const AwsKeys& keys, const AwsScope& scope, std::string_view payload,
               std::chrono::system_clock::time_point now) {
   CHECK(!keys.anonymous(), "a request is signed by nobody");

@@ -35,14 +35,11 @@ inline constexpr std::string_view kUnsignedPayload = "UNSIGNED-PAYLOAD";
 // SHA-256, 64 lower-case hexadecimal digits.
 std::string payload_hash(std::string_view body);
 
-// Percent-encodes all but letters, digits and "-._~" (and '/', if kept), as AWS does.
-std::string aws_encoded(std::string_view text, bool keeps_slash = false);
-
 struct AwsScope {
   std::string region, service;
 };
 // Adds x-amz-date, x-amz-security-token if there is a session, and Authorization. All headers that the request has
-// before are signed. REQUIRES: the query of its URL is encoded as aws_encoded does it; keys that are not anonymous.
+// before are signed. REQUIRES: the query of its URL is encoded as url_encoded does it; keys that are not anonymous.
 void sign_aws(HttpRequest& request, const AwsKeys& keys, const AwsScope& scope, std::string_view payload_hash,
               std::chrono::system_clock::time_point now);
 

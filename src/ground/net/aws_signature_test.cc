@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ground/base/iso_time.h"
+#include "ground/net/url.h"
 
 namespace systole {
 namespace {
@@ -59,7 +60,7 @@ TEST(AwsSignature, is_the_published_one_of_s3) {
             "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
   EXPECT_EQ(
       of_s3({.method = "PUT",
-             .url = "/" + aws_encoded("test$file.text", true),
+             .url = "/" + url_encoded("test$file.text", true),
              .headers = {{"Date", "Fri,  24 May 2013 00:00:00 GMT "}, {"x-amz-storage-class", "REDUCED_REDUNDANCY"}}},
             "Welcome to Amazon S3."),
       "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd");
@@ -69,8 +70,8 @@ TEST(AwsSignature, is_the_published_one_of_s3) {
 }
 
 TEST(AwsSignature, encodes_all_that_is_not_plain) {
-  EXPECT_EQ(aws_encoded("a b/ü+~.-_*'"), "a%20b%2F%C3%BC%2B~.-_%2A%27");
-  EXPECT_EQ(aws_encoded("a b/c", true), "a%20b/c");
+  EXPECT_EQ(url_encoded("a b/ü+~.-_*'"), "a%20b%2F%C3%BC%2B~.-_%2A%27");
+  EXPECT_EQ(url_encoded("a b/c", true), "a%20b/c");
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ground/base/result.h"
+
 namespace systole {
 
 UrlParts::UrlParts(const std::string& url) {
@@ -20,6 +22,19 @@ UrlParts::UrlParts(const std::string& url) {
 
 std::string UrlParts::bare_host() const {
   return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
+}
+
+std::string url_encoded(std::string_view text, bool keeps_slash) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+  std::string encoded;
+  for (const char c : text) {
+    if (kPlain.find(c) != kPlain.npos || (keeps_slash && c == '/')) {
+      encoded += c;
+    } else {
+      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return encoded;
 }
 
 }  // namespace systole

@@ -2,6 +2,7 @@
 // Splits "https://[USER@]HOST[:PORT]/PATH" in the same way as libcurl.
 
 #include <string>
+#include <string_view>
 
 namespace systole {
 
@@ -14,5 +15,8 @@ struct UrlParts {
   explicit UrlParts(const std::string& url);
   std::string bare_host() const;  // without brackets
 };
+
+// Percent-encodes all but letters, digits and "-._~" (and '/', if kept), as AWS and Google's APIs read it.
+std::string url_encoded(std::string_view text, bool keeps_slash = false);
 
 }  // namespace systole

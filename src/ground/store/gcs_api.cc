@@ -2,22 +2,15 @@
 
 #include <algorithm>
 
-#include "ground/base/base64.h"
 #include "ground/base/number_from.h"
 #include "ground/base/shown_text.h"
+#include "ground/net/url.h"
 #include "ground/store/cloud_stores.h"
+#include "ground/store/object_facts.h"
 #include "ground/store/path.h"
 
 namespace systole {
 namespace {
-
-std::optional<std::uint32_t> crc32c_of_text(std::string_view text) {
-  const Result<std::string> bytes = from_base64(text);
-  if (!bytes.ok() || bytes->size() != 4) return std::nullopt;
-  std::uint32_t sum = 0;
-  for (const char c : *bytes) sum = sum << 8 | static_cast<unsigned char>(c);
-  return sum;
-}
 
 bool is_bucket(std::string_view name) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
@@ -38,19 +31,6 @@ std::string message_in(const HttpReply& reply) {
 
 }  // namespace
 
-std::string url_encoded(std::string_view text) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
-  std::string encoded;
-  for (const char c : text) {
-    if (kPlain.find(c) != kPlain.npos) {
-      encoded += c;
-    } else {
-      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return encoded;
-}
-
 std::optional<std::uint32_t> crc32c_in(const HttpReply& reply) {
   constexpr std::string_view kSum = "crc32c=";
   for (const auto& [name, value] : reply.headers) {
@@ -58,15 +38,9 @@ std::optional<std::uint32_t> crc32c_in(const HttpReply& reply) {
     const std::size_t at = value.find(kSum);
     if (at == value.npos) continue;
     const std::size_t begin = at + kSum.size();
-    return crc32c_of_text(std::string_view(value).substr(begin, value.find(',', begin) - begin));
+    return read_crc32c_text(std::string_view(value).substr(begin, value.find(',', begin) - begin));
   }
   return std::nullopt;
-}
-
-std::string crc32c_text(std::uint32_t sum) {
-  std::string bytes;
-  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(sum >> shift & 0xff);
-  return to_base64(bytes);
 }
 
 Result<GcsObject> read_gcs_object(const HttpReply& reply, std::string_view asked) {
@@ -79,7 +53,7 @@ Result<GcsObject> read_gcs_object(const HttpReply& reply, std::string_view asked
         .hinted("check the endpoint: STORAGE_EMULATOR_HOST, CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
   object.name = body->text_at("name");
   object.size = Bytes(size);
-  object.crc32c = crc32c_of_text(body->text_at("crc32c"));
+  object.crc32c = read_crc32c_text(body->text_at("crc32c"));
   if (const Node* metadata = body->find("metadata"); metadata != nullptr)
     object.mark = metadata->text_at("systole-write");
   return object;

@@ -1,7 +1,7 @@
 #pragma once
 // Requests of Cloud Storage's JSON API about the objects under one prefix of one bucket: their addresses, the token and
 // what else each shows, retries, and errors for people. What the calls of a store do with them: gcs_objects.cc,
-// gcs_upload.cc, gcs_read.cc.
+// gcs_write.cc, gcs_read.cc.
 //   https://cloud.google.com/storage/docs/json_api/v1 (2026-11), …/docs/performing-resumable-uploads
 
 #include <optional>
@@ -79,10 +79,7 @@ class GcsApi {
       std::make_unique<HedgedReads>();  // ends first: its threads use the others
 };
 
-// Percent-encoded, also '/'.
-std::string url_encoded(std::string_view text);
 // Of "x-goog-hash: crc32c=…", big-endian in base64; nothing if there is none.
 std::optional<std::uint32_t> crc32c_in(const HttpReply& reply);
-std::string crc32c_text(std::uint32_t sum);  // as the API writes it
 
 }  // namespace systole

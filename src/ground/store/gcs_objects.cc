@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ground/base/number_from.h"
+#include "ground/net/url.h"
 #include "ground/store/cloud_stores.h"
 #include "ground/store/gcs_read.h"
 #include "ground/store/gcs_write.h"

@@ -3,6 +3,8 @@
 #include <random>
 
 #include "ground/base/hash.h"
+#include "ground/net/url.h"
+#include "ground/store/object_facts.h"
 #include "ground/store/object_path.h"
 
 namespace systole {

@@ -12,6 +12,20 @@
 #include "ground/base/os_error.h"
 
 namespace systole {
+
+bool try_flock(int fd, int kind) {
+  int locked = ::flock(fd, kind | LOCK_NB);
+  while (locked != 0 && errno == EINTR) locked = ::flock(fd, kind | LOCK_NB);
+  return locked == 0;
+}
+
+bool is_still_at(int fd, const std::string& path) {
+  struct stat held {
+  }, there{};
+  return ::fstat(fd, &held) == 0 && ::lstat(path.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
+         held.st_ino == there.st_ino;
+}
+
 namespace {
 
 class Flock : public FileLock {
@@ -23,13 +37,6 @@ class Flock : public FileLock {
 };
 
 std::string lock_file_of(const std::string& path) { return path + "/lock"; }
-
-// Does not wait. Closing the file releases it. Sets errno on false; EWOULDBLOCK: another FileLock excludes it.
-bool lock_now(const Fd& fd, int kind) {
-  int locked = ::flock(fd.get(), kind | LOCK_NB);
-  while (locked != 0 && errno == EINTR) locked = ::flock(fd.get(), kind | LOCK_NB);
-  return locked == 0;
-}
 
 // The process id that the holder wrote; "" if it has not written it yet.
 std::string pid_of_holder(int fd) {
@@ -46,23 +53,15 @@ struct Taken {
   std::string holder;
 };
 
-// Whether the name still refers to this file: an earlier holder may have removed the folder and the file.
-bool is_at(int fd, const std::string& file) {
-  struct stat held {
-  }, there{};
-  return ::fstat(fd, &held) == 0 && ::lstat(file.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
-         held.st_ino == there.st_ino;
-}
-
 Result<Taken> take(const std::string& path) {
   const std::string file = lock_file_of(path);
   Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
   if (fd.get() < 0) return os_error(errno, "create", file);
-  if (!lock_now(fd, LOCK_EX)) {
+  if (!try_flock(fd.get(), LOCK_EX)) {
     if (errno == EWOULDBLOCK) return Taken{nullptr, pid_of_holder(fd.get())};
     return os_error(errno, "lock", file);
   }
-  if (!is_at(fd.get(), file)) return take(path);
+  if (!is_still_at(fd.get(), file)) return take(path);
   const std::string pid = fmt::format("{}\n", ::getpid());
   if (::ftruncate(fd.get(), 0) != 0 ||
       ::pwrite(fd.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
@@ -104,7 +103,7 @@ Result<bool> is_locked(const std::string& path) {
   const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (fd.get() < 0 && errno == ENOENT) return false;
   if (fd.get() < 0) return os_read_error(errno, "open", file);
-  if (lock_now(fd, LOCK_SH)) return false;
+  if (try_flock(fd.get(), LOCK_SH)) return false;
   if (errno == EWOULDBLOCK) return true;
   return os_read_error(errno, "look at", file);
 }

@@ -12,6 +12,12 @@
 
 namespace systole {
 
+// flock without waiting; closing the file releases it. `kind`: LOCK_EX or LOCK_SH. Sets errno on false; EWOULDBLOCK:
+// another open file excludes it.
+bool try_flock(int fd, int kind);
+// Whether the name still refers to the open file: an earlier holder may have removed or renamed it.
+bool is_still_at(int fd, const std::string& path);
+
 class FileLock {
  public:
   virtual ~FileLock() = default;  // releases the lock

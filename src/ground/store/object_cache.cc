@@ -23,20 +23,6 @@ namespace {
 constexpr Seconds kPatience{120.0};  // for the lock, which is held for moments
 constexpr std::string_view kBytes = ".bytes", kFrom = ".from", kPart = ".part", kHold = ".hold";
 
-bool try_flock(const Fd& fd) {
-  int locked = ::flock(fd.get(), LOCK_EX | LOCK_NB);
-  while (locked != 0 && errno == EINTR) locked = ::flock(fd.get(), LOCK_EX | LOCK_NB);
-  return locked == 0;
-}
-
-// Whether the name still refers to the open file.
-bool is_still_at(const Fd& fd, const std::string& path) {
-  struct stat open {};
-  struct stat named {};
-  return ::fstat(fd.get(), &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
-         open.st_dev == named.st_dev;
-}
-
 std::optional<std::string> text_of(const std::string& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0) return std::nullopt;
@@ -142,7 +128,7 @@ Status ObjectCache::hold(std::span<const PinnedObject> objects) {
     hold_name_ = fmt::format("{}-{:08x}{}", ::getpid(), std::random_device()(), kHold);
     hold_ = Fd(::open(at(hold_name_).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (hold_.get() < 0) return os_error(errno, "create", at(hold_name_));
-    if (!try_flock(hold_)) return os_error(errno, "lock", at(hold_name_));
+    if (!try_flock(hold_.get(), LOCK_EX)) return os_error(errno, "lock", at(hold_name_));
   }
   std::string text;
   for (const auto& [key, size] : held_) text += fmt::format("{} {}\n", key, size.count());
@@ -173,7 +159,7 @@ Result<ObjectCache::Content> ObjectCache::content() const {
   for (const std::string& file : names) {
     if (!file.ends_with(kHold) || file == hold_name_) continue;
     const Fd fd(::open(at(file).c_str(), O_RDONLY | O_CLOEXEC));
-    if (fd.get() >= 0 && try_flock(fd)) {
+    if (fd.get() >= 0 && try_flock(fd.get(), LOCK_EX)) {
       ::unlink(at(file).c_str());
       continue;
     }
@@ -266,12 +252,12 @@ Status ObjectCache::fetch(const PinnedObject& object, const std::function<void(B
     if (has(key)) return {};  // another process was faster
     const Fd part(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
     if (part.get() < 0) return os_error(errno, "create", path);
-    if (!try_flock(part)) {
+    if (!try_flock(part.get(), LOCK_EX)) {
       if (errno != EWOULDBLOCK) return os_error(errno, "lock", path);
       real_clock()->sleep(Seconds(0.05));
       continue;
     }
-    if (!is_still_at(part, path)) continue;
+    if (!is_still_at(part.get(), path)) continue;
     if (has(key)) {
       ::unlink(path.c_str());
       return {};

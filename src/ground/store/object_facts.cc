@@ -5,7 +5,24 @@
 #include <algorithm>
 #include <vector>
 
+#include "ground/base/base64.h"
+
 namespace systole {
+
+std::string crc32c_text(std::uint32_t sum) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(sum >> shift & 0xff);
+  return to_base64(bytes);
+}
+
+std::optional<std::uint32_t> read_crc32c_text(std::string_view text) {
+  if (text.size() != 8) return std::nullopt;
+  const Result<std::string> bytes = from_base64(text);
+  if (!bytes.ok() || bytes->size() != 4) return std::nullopt;
+  std::uint32_t sum = 0;
+  for (const char c : *bytes) sum = sum << 8 | static_cast<unsigned char>(c);
+  return sum;
+}
 
 Result<ObjectFacts> describe_object(ObjectStore& store, std::string_view path) {
   if (auto* pins = dynamic_cast<PinsVersions*>(&store)) return pins->describe(path);

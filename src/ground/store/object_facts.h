@@ -23,6 +23,11 @@ struct ObjectFacts {
   bool is_checked() const { return crc32c.has_value() || !md5.empty(); }
 };
 
+// A CRC-32C as Cloud Storage and S3 write it: base64 of its four bytes, the highest first.
+std::string crc32c_text(std::uint32_t sum);
+// Nothing: it is none, or that of a whole that was checksummed by parts ("abc=-3").
+std::optional<std::uint32_t> read_crc32c_text(std::string_view text);
+
 // A store that can pin a version; describe_object and get_version ask it.
 class PinsVersions {
  public:

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ground/base/base64.h"
 #include "ground/base/shown_text.h"
 #include "ground/base/xml.h"
+#include "ground/net/url.h"
 
 namespace systole {
 namespace {
@@ -59,10 +59,10 @@ std::string S3Api::url_of(const S3Call& call) const {
   } else {
     url += "/" + bucket_;
   }
-  url += "/" + aws_encoded(call.key, true);
+  url += "/" + url_encoded(call.key, true);
   char before = '?';
   for (const auto& [name, value] : call.query) {
-    url += fmt::format("{}{}={}", before, aws_encoded(name), aws_encoded(value));
+    url += fmt::format("{}{}={}", before, url_encoded(name), url_encoded(value));
     before = '&';
   }
   return url;
@@ -86,8 +86,6 @@ Result<HttpRequest> S3Api::request_of(const S3Call& call, const std::string& url
   if (access_.requester_pays) request.headers.emplace_back("x-amz-request-payer", "requester");
   keys = access_.keys ? TRY(access_.keys->keys()) : AwsKeys();
   if (!keys.anonymous()) sign_aws(request, keys, {access_.region, "s3"}, hash, clock_->calendar());
-  if (call.body.empty() && (call.method == "PUT" || call.method == "POST"))
-    request.headers.emplace_back("Content-Length", "0");
   return request;
 }
 
@@ -181,21 +179,6 @@ Error S3Api::refusal(const S3Answer& answer, std::string_view what) const {
   if (!why && !answer.reply.body.empty())
     return error(ErrorKind::io, "{}: the answer is not one of S3", said).hinted("look at AWS_ENDPOINT_URL");
   return error(ErrorKind::io, "{}", said);
-}
-
-std::string s3_checksum(std::uint32_t crc) {
-  const char bytes[] = {static_cast<char>(crc >> 24), static_cast<char>(crc >> 16), static_cast<char>(crc >> 8),
-                        static_cast<char>(crc)};
-  return to_base64({bytes, sizeof bytes});
-}
-
-std::optional<std::uint32_t> read_s3_checksum(std::string_view text) {
-  if (text.size() != 8) return std::nullopt;
-  const Result<std::string> bytes = from_base64(text);
-  if (!bytes.ok() || bytes->size() != 4) return std::nullopt;
-  std::uint32_t crc = 0;
-  for (const char c : *bytes) crc = crc << 8 | static_cast<unsigned char>(c);
-  return crc;
 }
 
 }  // namespace systole

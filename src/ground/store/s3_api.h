@@ -71,9 +71,4 @@ class S3Api {
   HedgedReads reads_;  // the last member: its reads use the others
 };
 
-// The checksum as S3 writes it: base64 of the four bytes, the highest first.
-std::string s3_checksum(std::uint32_t crc);
-// The same of a header; nothing: there is none, or that of a whole that was checksummed by parts ("abc=-3").
-std::optional<std::uint32_t> read_s3_checksum(std::string_view text);
-
 }  // namespace systole

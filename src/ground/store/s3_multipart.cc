@@ -5,6 +5,7 @@
 #include "ground/base/crc32c.h"
 #include "ground/base/hash.h"
 #include "ground/base/xml.h"
+#include "ground/net/url.h"
 
 namespace systole {
 namespace {
@@ -49,7 +50,7 @@ void S3Multipart::keep(int number, Part part) {
 Status S3Multipart::put(int number, std::span<const std::byte> bytes) {
   const std::uint32_t crc = crc32c(bytes);
   S3Call call = part_call(number);
-  call.headers = {{"Content-Type", "application/octet-stream"}, {"x-amz-checksum-crc32c", s3_checksum(crc)}};
+  call.headers = {{"Content-Type", "application/octet-stream"}, {"x-amz-checksum-crc32c", crc32c_text(crc)}};
   call.body = text_of(bytes);
   const S3Answer answer = TRY(place_.api->send(call));
   if (!answer.good()) return refusal(answer);
@@ -62,7 +63,7 @@ Status S3Multipart::copy(int number, std::string_view path, const Generation& ve
                          std::int64_t size) {
   S3Call call = part_call(number);
   const std::string source = fmt::format("/{}/{}", place_.api->bucket(), place_.key(path));
-  call.headers = {{"x-amz-copy-source", aws_encoded(source, true)},
+  call.headers = {{"x-amz-copy-source", url_encoded(source, true)},
                   {"x-amz-copy-source-if-match", version.text},
                   {"x-amz-copy-source-range", fmt::format("bytes={}-{}", offset, offset + size - 1)}};
   const S3Answer answer = TRY(place_.api->send(call));
@@ -98,7 +99,7 @@ Result<Generation> S3Multipart::complete(const Precondition& when) {
   call.body = body;
   add_s3_condition(call.headers, when);
   if (const std::optional<std::uint32_t> crc = whole_crc()) {
-    call.headers.emplace_back("x-amz-checksum-crc32c", s3_checksum(*crc));
+    call.headers.emplace_back("x-amz-checksum-crc32c", crc32c_text(*crc));
     call.headers.emplace_back("x-amz-checksum-type", "FULL_OBJECT");
   }
   const S3Answer answer = TRY(place_.api->send(call));

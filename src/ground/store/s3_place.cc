@@ -57,7 +57,7 @@ Result<Generation> written_s3(const S3Place& place, std::string_view path, const
 }
 
 Status check_s3_crc(const S3Answer& answer, std::uint32_t crc, std::string_view what) {
-  const std::optional<std::uint32_t> stated = read_s3_checksum(answer.header("x-amz-checksum-crc32c"));
+  const std::optional<std::uint32_t> stated = read_crc32c_text(answer.header("x-amz-checksum-crc32c"));
   if (!stated || *stated == crc) return {};
   return error(ErrorKind::io, "{}: S3 has other bytes than were sent: their CRC-32C is {:08x} there and {:08x} here",
                what, *stated, crc);

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "ground/store/object_facts.h"
 #include "ground/store/s3_api.h"
 
 namespace systole {

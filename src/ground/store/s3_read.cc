@@ -77,7 +77,7 @@ Status read_version(const S3Place& place, std::string_view path, std::int64_t of
   if (size < end) return too_short(place, path, size, end);
   const std::size_t part = place.api->access().part, count = (into.size() + part - 1) / part;
   std::vector<std::uint32_t> crcs(count);
-  const std::optional<std::uint32_t> stated = read_s3_checksum(head.header("x-amz-checksum-crc32c"));
+  const std::optional<std::uint32_t> stated = read_crc32c_text(head.header("x-amz-checksum-crc32c"));
   const bool is_checked = stated && size == static_cast<std::int64_t>(into.size());
   TRY(for_each_in_parallel(count, place.api->access().parallel, [&](std::size_t i) -> Status {
     const std::span<std::byte> piece = into.subspan(i * part, std::min(part, into.size() - i * part));
@@ -124,7 +124,7 @@ Result<ObjectFacts> facts_in_s3(const S3Place& place, std::string_view path) {
   const std::optional<std::int64_t> size = number_from(head.header("content-length"));
   if (!size || *size < 0) return error(ErrorKind::io, "{}: the answer tells no size", place.shown(path));
   ObjectFacts facts{.size = Bytes(*size), .generation = {head.header("etag")}};
-  facts.crc32c = read_s3_checksum(head.header("x-amz-checksum-crc32c"));
+  facts.crc32c = read_crc32c_text(head.header("x-amz-checksum-crc32c"));
   std::string tag = facts.generation.text;
   std::erase(tag, '"');
   const bool is_digest = tag.size() == 32 && tag.find_first_not_of("0123456789abcdef") == tag.npos;
@@ -147,7 +147,7 @@ Result<Versioned> read_s3_whole(const S3Place& place, std::string_view path, Byt
   if (whole.generation.text.empty())
     return error(ErrorKind::io, "{}: the answer has no ETag, as one of S3 has", place.shown(path))
         .hinted("look at AWS_ENDPOINT_URL");
-  const std::optional<std::uint32_t> stated = read_s3_checksum(answer.header("x-amz-checksum-crc32c"));
+  const std::optional<std::uint32_t> stated = read_crc32c_text(answer.header("x-amz-checksum-crc32c"));
   const std::uint32_t crc = stated ? crc32c(std::as_bytes(std::span(whole.bytes))) : 0;
   if (stated && *stated != crc) return other_bytes(place, path, *stated, crc);
   return whole;

@@ -164,7 +164,7 @@ Result<Generation> put_s3(const S3Place& place, std::string_view path, std::span
   const std::string mark = new_s3_mark();
   const std::uint32_t crc = crc32c(bytes);
   S3Call call{.method = "PUT", .key = place.key(path), .headers = s3_object_headers(place, mark)};
-  call.headers.emplace_back("x-amz-checksum-crc32c", s3_checksum(crc));
+  call.headers.emplace_back("x-amz-checksum-crc32c", crc32c_text(crc));
   add_s3_condition(call.headers, when);
   call.body = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   const S3Answer answer = TRY(place.api->send(call));

@@ -10,6 +10,7 @@
 #include "ground/net/http_request_head.h"
 #include "ground/net/testing/http_stub.h"
 #include "ground/store/gcs_api.h"
+#include "ground/store/object_facts.h"
 
 namespace systole {
 namespace {

@@ -6,7 +6,9 @@
 #include "ground/base/iso_time.h"
 #include "ground/base/number_from.h"
 #include "ground/base/xml.h"
+#include "ground/net/url.h"
 #include "ground/store/cloud_stores.h"
+#include "ground/store/object_facts.h"
 #include "ground/store/s3_api.h"
 
 namespace systole {
@@ -213,7 +215,7 @@ std::optional<S3Twin::Reply> S3Twin::refuse(const StubRequest& request) const {
   if (!is_signed(request, keys, region)) return Reply{403, error_body("SignatureDoesNotMatch"), {}};
   if (request.header("x-amz-content-sha256") != payload_hash(request.body))
     return Reply{400, error_body("XAmzContentSHA256Mismatch"), {}};
-  const std::optional<std::uint32_t> crc = read_s3_checksum(request.header("x-amz-checksum-crc32c"));
+  const std::optional<std::uint32_t> crc = read_crc32c_text(request.header("x-amz-checksum-crc32c"));
   if (request.method == "PUT" && crc && *crc != crc_of(request.body)) return Reply{400, error_body("BadDigest"), {}};
   return std::nullopt;
 }
@@ -286,7 +288,7 @@ S3Twin::Reply S3Twin::read(const StubRequest& request, const std::string& key) c
   const std::string range = request.header("range");
   if (range.empty()) {
     if (object.has_crc && request.header("x-amz-checksum-mode") == "ENABLED")
-      reply.headers.emplace_back("x-amz-checksum-crc32c", s3_checksum(crc_of(object.bytes)));
+      reply.headers.emplace_back("x-amz-checksum-crc32c", crc32c_text(crc_of(object.bytes)));
     return reply;
   }
   const auto begin = static_cast<std::size_t>(number_from(between(range, "bytes=", '-')).value_or(0));
@@ -304,7 +306,7 @@ S3Twin::Reply S3Twin::write(const StubRequest& request, const std::string& key, 
                             const HttpHeaders& headers, const std::string& suffix) {
   if (std::optional<Reply> refused = condition(request, key)) return *std::move(refused);
   const std::string etag = etag_of(bytes, suffix);
-  Reply reply{200, "", {{"ETag", etag}, {"x-amz-checksum-crc32c", s3_checksum(crc_of(bytes))}}};
+  Reply reply{200, "", {{"ETag", etag}, {"x-amz-checksum-crc32c", crc32c_text(crc_of(bytes))}}};
   objects_[key] = {std::move(bytes), etag, headers, suffix.empty() || holds_checksums};
   return reply;
 }
@@ -317,7 +319,7 @@ S3Twin::Reply S3Twin::put_part(const StubRequest& request, const std::string& ke
   if (source.empty()) {
     found->second.parts[number] = request.body;
     return {
-        200, "", {{"ETag", etag_of(request.body, "")}, {"x-amz-checksum-crc32c", s3_checksum(crc_of(request.body))}}};
+        200, "", {{"ETag", etag_of(request.body, "")}, {"x-amz-checksum-crc32c", crc32c_text(crc_of(request.body))}}};
   }
   const auto from = objects_.find(source.substr(std::string_view(kBucket).size() + 2));
   if (from == objects_.end()) return {404, error_body("NoSuchKey"), {}};
@@ -342,7 +344,7 @@ S3Twin::Reply S3Twin::complete(const StubRequest& request, const std::string& ke
       return {400, error_body("InvalidPart"), {}};
     bytes += there->second;
   }
-  const std::optional<std::uint32_t> crc = read_s3_checksum(request.header("x-amz-checksum-crc32c"));
+  const std::optional<std::uint32_t> crc = read_crc32c_text(request.header("x-amz-checksum-crc32c"));
   if (crc && *crc != crc_of(bytes)) return {400, error_body("BadDigest"), {}};
   const std::string suffix = fmt::format("-{}", asked.children.size());
   Reply reply = write(request, key, std::move(bytes), found->second.headers, suffix);
@@ -373,9 +375,9 @@ S3Twin::Reply S3Twin::list(const Query& query, bool stale) const {
     last = name;
     if (slash != std::string::npos) {
       common = name;
-      body += fmt::format("<CommonPrefixes><Prefix>{}</Prefix></CommonPrefixes>", aws_encoded(name, true));
+      body += fmt::format("<CommonPrefixes><Prefix>{}</Prefix></CommonPrefixes>", url_encoded(name, true));
     } else {
-      body += fmt::format("<Contents><Key>{}</Key><Size>{}</Size></Contents>", aws_encoded(name, true),
+      body += fmt::format("<Contents><Key>{}</Key><Size>{}</Size></Contents>", url_encoded(name, true),
                           at->second.bytes.size());
     }
   }
@@ -389,7 +391,7 @@ S3Twin::Reply S3Twin::list_uploads(const Query& query) const {
   std::string body = "<ListMultipartUploadsResult><EncodingType>url</EncodingType><IsTruncated>false</IsTruncated>";
   for (const auto& [id, upload] : uploads_) {
     if (!upload.key.starts_with(prefix)) continue;
-    body += fmt::format("<Upload><Key>{}</Key><UploadId>{}</UploadId></Upload>", aws_encoded(upload.key, true), id);
+    body += fmt::format("<Upload><Key>{}</Key><UploadId>{}</UploadId></Upload>", url_encoded(upload.key, true), id);
   }
   return {200, body + "</ListMultipartUploadsResult>", {}};
 }
