@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostPut = std::size_t{1} << 30;   // S3 takes 5 GiB in one request
 constexpr std::int64_t kCopied = std::int64_t{1} << 30;  // bytes of a part that S3 copies
-constexpr std::size_t kPartsOfASize = 1800;              // then they double: 10,000 parts have room for 450 GiB
+constexpr std::size_t kPartsOfASize = 1000;              // then they double: 10,000 parts have room for 7.8 TiB
 
 class S3Upload : public Upload {
  public:

@@ -8,6 +8,7 @@
 
 #include "ground/base/files.h"
 #include "ground/base/parallel.h"
+#include "ground/store/s3_upload.h"
 #include "ground/store/transfer_object.h"
 
 namespace systole {
@@ -80,7 +81,23 @@ Result<std::vector<std::string>> removable(const std::map<std::string, Bytes, st
   return removed;
 }
 
-Status remove_manifest(const Place& to) { return to.objects->remove(kManifest); }
+// Settled, so that no power cut brings the manifest back beside what changes next.
+Status remove_manifest(const Place& to) {
+  TRY(to.objects->remove(kManifest));
+  return to.objects->settle("");
+}
+
+// What is too large for S3 would be told only when all of it was sent.
+Status check_sizes(const std::vector<TransferItem>& items, const Place& to) {
+  if (to.scheme != "s3") return {};
+  for (const TransferItem& item : items) {
+    if (item.size <= kLargestS3) continue;
+    return error(ErrorKind::does_not_fit, "'{}' has {}, and an object of S3 has at most {}", item.from->of(item.path),
+                 to_string(item.size), to_string(kLargestS3))
+        .hinted("cut it into several files");
+  }
+  return {};
+}
 
 Error hinted_again(Error why) {
   if (why.hint.empty() && why.kind == ErrorKind::no_space) why.hint = "free some space; the same command goes on";
@@ -93,6 +110,7 @@ Result<TransferPlan> plan_transfer(std::vector<TransferItem> items, const Place&
   std::erase_if(items, [](const TransferItem& item) { return item.to == kManifest; });
   std::ranges::sort(items, {}, &TransferItem::to);
   TRY(check_names(items));
+  TRY(check_sizes(items, to));
   std::map<std::string, Bytes, std::less<>> there;
   const ObjectList listed = TRY(to.objects->list(""));
   for (const ObjectEntry& object : listed.objects) there.emplace(object.path, object.size);
@@ -119,15 +137,18 @@ Result<TransferPlan> plan_transfer(std::vector<TransferItem> items, const Place&
   return plan;
 }
 
+Result<std::unique_ptr<FileLock>> lock_destination(const Place& to) {
+  if (!to.is_local()) return std::unique_ptr<FileLock>();
+  Result<std::unique_ptr<FileLock>> taken = to.files->try_lock("");
+  if (taken.ok()) return taken;
+  if (taken.error().kind == ErrorKind::unsupported) return std::unique_ptr<FileLock>();
+  if (taken.error().kind != ErrorKind::busy) return taken;
+  return error(ErrorKind::busy, "another process transfers into '{}'", to.shown).hinted("wait for it to end");
+}
+
 Result<Transferred> transfer(const TransferPlan& plan, const Place& to, const TransferOptions& options) {
   Transferred done;
-  std::unique_ptr<FileLock> lock;
   if (to.is_local()) {
-    Result<std::unique_ptr<FileLock>> taken = to.files->try_lock("");
-    if (!taken.ok() && taken.error().kind == ErrorKind::busy)
-      return error(ErrorKind::busy, "another process transfers into '{}'", to.shown).hinted("wait for it to end");
-    if (!taken.ok() && taken.error().kind != ErrorKind::unsupported) return taken.error();
-    if (taken.ok()) lock = *std::move(taken);
     const Bytes room = TRY(to.objects->free_space());
     if (room + TRY(bytes_of_parts(to, plan.send)) < plan.bytes) {
       return error(ErrorKind::does_not_fit, "{} are to be sent, and '{}' has {} free", to_string(plan.bytes), to.shown,

@@ -12,6 +12,8 @@
 namespace systole {
 namespace {
 
+constexpr std::int64_t kVersion = 1;
+
 Result<ManifestRow> read_row(const Node& node) {
   ManifestRow row;
   row.name = TRY(TRY(node.get("name"))->as_string());
@@ -31,6 +33,10 @@ Result<ManifestRow> read_row(const Node& node) {
 Result<FolderManifest> parse(const std::string& text, const std::string& shown) {
   const Node node = TRY(parse_json(text, shown));
   if (node.text_at("systole") != "manifest") return node.wrong("a manifest of `systole data stage`");
+  if (const std::int64_t version = TRY(TRY(node.get("version"))->as_int(1)); version > kVersion) {
+    return error(ErrorKind::unsupported, "'{}' has version {}, and this program reads {}", shown, version, kVersion)
+        .hinted("verify it with the systole that staged it");
+  }
   FolderManifest manifest{.from = node.text_at("from")};
   for (const Node& row : TRY(node.get("objects"))->items()) manifest.rows.push_back(TRY(read_row(row)));
   return manifest;
@@ -47,8 +53,10 @@ std::string to_json(const FolderManifest& manifest) {
     if (!row.generation.empty()) node.set("generation", row.generation);
     rows.push(std::move(node.set("checked", row.checked)));
   }
-  return to_json(Node::map(
-                     {{"systole", "manifest"}, {"version", 1}, {"from", manifest.from}, {"objects", std::move(rows)}}),
+  return to_json(Node::map({{"systole", "manifest"},
+                            {"version", kVersion},
+                            {"from", manifest.from},
+                            {"objects", std::move(rows)}}),
                  2) +
          "\n";
 }
@@ -63,7 +71,7 @@ Result<FolderManifest> read_manifest(const Place& place) {
   Result<FolderManifest> manifest = parse(*text, place.of(kManifest));
   if (manifest.ok()) return manifest;
   Error bad = std::move(manifest).error();
-  bad.kind = ErrorKind::corrupt;
+  if (bad.kind != ErrorKind::unsupported) bad.kind = ErrorKind::corrupt;
   return bad;
 }
 

@@ -49,6 +49,7 @@ class TransferTest : public testing::Test {
   }
   static Result<Transferred> send(const Place& from, const Place& to, TransferOptions options = {}) {
     options.from = from.shown;
+    const std::unique_ptr<FileLock> lock = TRY(lock_destination(to));
     const TransferPlan plan = TRY(plan_transfer(all_of(from), to, options));
     return transfer(plan, to, options);
   }
@@ -156,9 +157,11 @@ TEST_F(TransferTest, refusals_say_where_and_what) {
   std::vector<TransferItem> twice = all_of(from);
   twice.push_back(twice[0]);
   EXPECT_EQ(plan_transfer(twice, to, {}).error().kind, ErrorKind::invalid);
-  const TransferPlan plan = plan_transfer(all_of(from), to, {}).value();
-  const auto held = open_posix_store(at("to")).value()->try_lock("").value();
-  EXPECT_EQ(transfer(plan, to, {}).error().kind, ErrorKind::busy);
+  const auto held = lock_destination(to).value();
+  EXPECT_EQ(send(from, to).error().kind, ErrorKind::busy);
+  const std::vector<TransferItem> huge = {{&to, "huge", "huge", Bytes((std::int64_t{5} << 40) + 1)}};
+  EXPECT_EQ(plan_transfer(huge, s3("z"), {}).error().kind, ErrorKind::does_not_fit);
+  EXPECT_TRUE(plan_transfer(huge, bucket("z"), {}).ok());
   gcs_.answers_html();
   const Result<Transferred> html = send(s3("z"), bucket("x"));
   EXPECT_NE(html.error().message.find("what answers is not Cloud Storage"), std::string::npos);
@@ -218,6 +221,32 @@ TEST_F(TransferTest, a_part_that_nothing_can_check_is_begun_anew) {
   ASSERT_EQ(parts, 1);
   ASSERT_TRUE(send(from, to, {.manifest = true}).ok());
   EXPECT_TRUE(text_of(at("to/big")) == bytes);
+}
+
+TEST_F(TransferTest, the_manifest_goes_durably_before_anything_changes) {
+  gcs_.store("x/a", "1");
+  Place to = folder_at(at("to"));
+  ASSERT_TRUE(send(bucket("x"), to, {.manifest = true}).ok());
+  gcs_.store("x/b", "2");
+  const std::unique_ptr<ObjectStore> under = std::move(to.objects);
+  auto watched = std::make_unique<FaultyObjects>(*under);
+  const FaultyObjects& seen = *watched;
+  to.objects = std::move(watched);
+  ASSERT_TRUE(send(bucket("x"), to, {.manifest = true}).ok());
+  const std::vector<std::string> calls = seen.calls();
+  ASSERT_GE(calls.size(), 3U);
+  EXPECT_EQ(calls[0], "remove systole-manifest.json");
+  EXPECT_EQ(calls[1], "settle ");
+}
+
+TEST_F(TransferTest, a_manifest_of_a_later_version_is_not_read) {
+  gcs_.store("x/a", "1");
+  const Place to = folder_at(at("to"));
+  ASSERT_TRUE(send(bucket("x"), to, {.manifest = true}).ok());
+  std::string text = text_of(at("to/systole-manifest.json"));
+  text.replace(text.find("\"version\": 1"), 12, "\"version\": 2");
+  ASSERT_TRUE(to.objects->put("systole-manifest.json", text).ok());
+  EXPECT_EQ(read_manifest(to).error().kind, ErrorKind::unsupported);
 }
 
 // A folder whose disk has so much room.

@@ -172,6 +172,7 @@ ExitCode move(const MoveOptions& options, bool manifest, Context& context) {
     for (const ObjectEntry& object : source.objects)
       items.push_back({&source.place, object.path, object.path, object.size});
   }
+  const std::unique_ptr<FileLock> lock = options.dry_run ? nullptr : lock_destination(to).value();
   TransferOptions how{
       .remove_others = options.remove_others, .manifest = manifest, .from = from[0].place.shown, .jobs = options.jobs};
   const TransferPlan plan = plan_transfer(std::move(items), to, how).value();
