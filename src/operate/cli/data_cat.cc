@@ -29,7 +29,7 @@ struct FileInPlace {
   std::string path;
 };
 FileInPlace file_named(const std::string& name) {
-  if (!is_bucket_uri(name)) return {nullptr, open_posix_store("/").value(), absolute_path(name).value().substr(1)};
+  if (!is_bucket_uri(name)) return {nullptr, open_posix_store("/").value(), lasting_uri(name).value().path.substr(1)};
   NamedObjects found = find_objects(name, store_access()).value();
   if (found.is_folder || found.objects.size() != 1) {
     fail(error(ErrorKind::invalid, "'{}' names {}", name, counted(found.objects.size(), "object"))

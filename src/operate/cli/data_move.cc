@@ -95,16 +95,20 @@ void refuse_itself(const NamedObjects& from, const Place& to, bool remove_others
 // An absent folder is made only when something is sent.
 Place destination(const MoveOptions& options, const StoreAccess& access) {
   const std::string& text = options.places.back();
-  if (is_bucket_uri(text) || !options.dry_run) return open_place(text, access, !options.dry_run).value();
-  if (is_folder(text)) return open_place(text, access).value();
-  const std::string folder = absolute_path(text).value();
-  return Place{.objects = make_memory_objects(), .shown = folder, .scheme = "file", .folder = folder};
+  const StoreUri uri = lasting_uri(text).value();
+  if (!uri.is_local() || !options.dry_run || is_folder(uri.path))
+    return open_place(text, access, !options.dry_run).value();
+  return Place{.objects = make_memory_objects(), .shown = uri.path, .scheme = "file", .folder = uri.path};
 }
 
 std::vector<NamedObjects> sources(const MoveOptions& options, const StoreAccess& access) {
   std::vector<NamedObjects> from;
   for (std::size_t i = 0; i + 1 < options.places.size(); ++i) {
     from.push_back(find_objects(options.places[i], access).value());
+    if (options.remove_others && !from.back().is_folder) {  // what a pattern leaves out would be removed
+      fail(error(ErrorKind::invalid, "--delete makes TO like a folder, and '{}' is none", options.places[i])
+               .hinted("leave --delete out, or name the folder"));
+    }
     if (const NamedObjects& found = from.back(); found.left_out > 0) {
       fail(error(ErrorKind::invalid, "{} of '{}' cannot be a file, as '{}/{}'", counted(found.left_out, "object"),
                  options.places[i], found.place.shown, found.left_out_name)
@@ -207,14 +211,7 @@ ExitCode move(const MoveOptions& options, bool manifest, Context& context) {
 
 ExitCode data_push(const MoveOptions& options, Context& context) { return move(options, false, context); }
 ExitCode data_stage(const MoveOptions& options, Context& context) { return move(options, true, context); }
-ExitCode data_sync(const MoveOptions& options, Context& context) {
-  // What a pattern leaves out would be removed.
-  if (options.remove_others && !find_objects(options.places[0], store_access()).value().is_folder) {
-    fail(error(ErrorKind::invalid, "--delete makes TO like a folder, and '{}' is none", options.places[0])
-             .hinted("leave --delete out, or name the folder"));
-  }
-  return move(options, false, context);
-}
+ExitCode data_sync(const MoveOptions& options, Context& context) { return move(options, false, context); }
 
 struct LsOptions {
   std::string place;
@@ -222,23 +219,21 @@ struct LsOptions {
 };
 
 ExitCode data_ls(const LsOptions& options, Context& context) {
-  const StoreAccess access = store_access();
-  NamedObjects found = find_objects(options.place, access).value();
-  ObjectList list{found.objects, {}};
-  if (found.is_folder && !options.all) list = found.place.objects->list("", ListDepth::one_level).value();
+  const ListDepth depth = options.all ? ListDepth::all : ListDepth::one_level;
+  const NamedObjects found = find_objects(options.place, store_access(), depth).value();
   Bytes sum;
   Node objects = Node::sequence(), folders = Node::sequence();
-  for (const std::string& folder : list.prefixes) {
+  for (const std::string& folder : found.prefixes) {
     context.out.data(fmt::format("{:>16}  {}", "", folder));
     folders.push(folder);
   }
-  for (const ObjectEntry& object : list.objects) {
+  for (const ObjectEntry& object : found.objects) {
     context.out.data(fmt::format("{:>16}  {}", with_commas(object.size.count()), object.path));
     objects.push(Node::map({{"name", object.path}, {"bytes", object.size.count()}}));
     sum += object.size;
   }
   context.out.message(
-      fmt::format("{}: {}, {}", found.place.shown, counted(list.objects.size(), "object"), to_string(sum)));
+      fmt::format("{}: {}, {}", found.place.shown, counted(found.objects.size(), "object"), to_string(sum)));
   context.out.json(Node::map({{"place", found.place.shown}, {"folders", folders}, {"objects", objects}}));
   return ExitCode::done;
 }
@@ -278,7 +273,11 @@ void add_data_move(Subcommand group, Context& context) {
   listing.add_flag("--all", ls->all, "all below it, not only one level");
 }
 
-bool is_staged_place(const std::string& text) { return is_bucket_uri(text) || is_folder(text); }
+bool is_staged_place(const std::string& text) {
+  if (is_bucket_uri(text)) return true;
+  const Result<StoreUri> uri = lasting_uri(text);
+  return uri.ok() && is_folder(uri->path);
+}
 
 ExitCode verify_staged(const std::string& text, Context& context) {
   const Place place = open_place(text, store_access()).value();

@@ -161,6 +161,28 @@ TEST_F(DataMove, a_place_is_the_same_behind_a_link) {
   EXPECT_TRUE(has(run("sync data / --delete --dry-run").err, "within each other"));
 }
 
+TEST_F(DataMove, a_folder_may_be_named_by_its_uri) {
+  systole_.write("from/a.csv", "x,y\n1,2\n");
+  const std::string here = "file://" + systole_.folder().string();
+  const Captured dry = run(fmt::format("push {0}/from {0}/new --dry-run", here));
+  EXPECT_TRUE(has(dry.out, " to " + (systole_.folder() / "new/a.csv").string() + "  8 B")) << dry.out << dry.err;
+  EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "new"));
+  EXPECT_TRUE(has(run(fmt::format("stage {0}/from {0}/new", here)).out, "1 object, 8 B sent"));
+  const Captured cat = run(fmt::format("cat {}/new/a.csv", here));
+  EXPECT_EQ(cat.out, "{\"x\":\"1\",\"y\":\"2\"}\n") << cat.err;
+  EXPECT_TRUE(has(run(fmt::format("verify {}/new", here)).out, "OK, 1 object"));
+}
+
+TEST_F(DataMove, a_bucket_is_listed_as_far_as_it_is_needed) {
+  for (const char* name : {"x/a", "x/deep/b"}) gcs_.store(name, "1");
+  std::int64_t before = gcs_.count();
+  EXPECT_TRUE(has(run("ls gs://bucket/x").err, "1 object, 1 B"));
+  EXPECT_EQ(gcs_.count() - before, 3) << "is it an object, is it a folder, what is in it";
+  before = gcs_.count();
+  EXPECT_EQ(run("sync gs://bucket/x here --delete --dry-run").exit.code, 0);
+  EXPECT_EQ(gcs_.count() - before, 3);
+}
+
 TEST_F(DataMove, what_cannot_be_a_file_is_not_left_out_silently) {
   gcs_.store("x/a", "1");
   gcs_.store("x/deep/", "");

@@ -10,7 +10,7 @@ constexpr int kAtATime = 8;  // objects
 }  // namespace
 
 Result<std::vector<std::string>> BucketFiles::expand(const std::string& pattern) {
-  NamedObjects found = TRY(find_objects(pattern, access_));
+  NamedObjects found = TRY(find_objects(pattern, access_, ListDepth::one_level));
   if (found.is_folder) {
     return error(ErrorKind::invalid, "'{}' is a folder", pattern)
         .hinted(fmt::format("name its objects: {}/*.txt", found.place.shown));

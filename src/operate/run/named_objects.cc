@@ -38,22 +38,20 @@ Result<Place> place_at(const StoreUri& uri, const StoreAccess& access) {
   return place;
 }
 
-Result<StoreUri> lasting_uri(const std::string& text) {
-  StoreUri uri = TRY(read_store_uri(text));
-  if (!uri.is_lasting()) return error(ErrorKind::unsupported, "'{}' ends with the process", text).hinted(store_forms());
-  if (uri.is_local()) uri.path = TRY(absolute_path(uri.path));
-  return uri;
-}
-
 Error names_nothing(const std::string& text, bool is_pattern) {
   return error(ErrorKind::not_found, "{} '{}'", is_pattern ? "nothing matches" : "there is no file, object or folder",
                text)
       .hinted("check the name" + brackets_hint(text));
 }
 
-Result<NamedObjects> whole_folder(Place place) {
-  ObjectList all = TRY(place.objects->list(""));
-  return NamedObjects{std::move(place), std::move(all.objects), true, all.left_out, std::move(all.left_out_name)};
+Result<NamedObjects> whole_folder(Place place, ListDepth depth) {
+  ObjectList all = TRY(place.objects->list("", depth));
+  return NamedObjects{.place = std::move(place),
+                      .objects = std::move(all.objects),
+                      .is_folder = true,
+                      .prefixes = std::move(all.prefixes),
+                      .left_out = all.left_out,
+                      .left_out_name = std::move(all.left_out_name)};
 }
 
 }  // namespace
@@ -63,17 +61,26 @@ bool is_bucket_uri(std::string_view text) {
   return end != text.npos && text.substr(0, end) != StoreUri::kFile;
 }
 
+Result<StoreUri> lasting_uri(const std::string& text) {
+  StoreUri uri = TRY(read_store_uri(text));
+  if (!uri.is_lasting()) return error(ErrorKind::unsupported, "'{}' ends with the process", text).hinted(store_forms());
+  if (uri.is_local()) uri.path = TRY(absolute_path(uri.path));
+  return uri;
+}
+
 Result<Place> open_place(const std::string& text, const StoreAccess& access, bool made) {
   const StoreUri uri = TRY(lasting_uri(text));
   if (uri.is_local() && made) TRY(make_folders(uri.path));
   return place_at(uri, access);
 }
 
-Result<NamedObjects> find_objects(const std::string& text, const StoreAccess& access) {
+Result<NamedObjects> find_objects(const std::string& text, const StoreAccess& access, ListDepth depth) {
   StoreUri uri = TRY(lasting_uri(text));
   const std::vector<std::string> names = names_of(uri.path);
   const bool is_folder_here = uri.is_local() && is_folder(uri.path);
-  if (is_folder_here || (!uri.is_local() && names.size() == 1)) { return whole_folder(TRY(place_at(uri, access))); }
+  if (is_folder_here || (!uri.is_local() && names.size() == 1)) {
+    return whole_folder(TRY(place_at(uri, access)), depth);
+  }
   const auto wild =
       std::ranges::find_if(names.begin() + (uri.is_local() ? 0 : 1), names.end(),
                            [](const std::string& name) { return name.find_first_of(kWild) != name.npos; });
@@ -93,7 +100,7 @@ Result<NamedObjects> find_objects(const std::string& text, const StoreAccess& ac
   if (!is_pattern) {
     if (uri.is_local() || TRY(place.objects->list(below + "/", ListDepth::one_level)) == ObjectList())
       return names_nothing(text, false);
-    return whole_folder(TRY(place_at(uri, access)));
+    return whole_folder(TRY(place_at(uri, access)), depth);
   }
   const std::vector<std::string> pattern(rest, names.end());
   const std::string head = pattern[0].substr(0, pattern[0].find_first_of(kWild));

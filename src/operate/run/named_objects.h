@@ -14,18 +14,23 @@ namespace systole {
 
 bool is_bucket_uri(std::string_view text);  // "gs://…", "s3://…": a scheme other than file
 
+// What a text names; a path of this machine ("a", "file:///a") is absolute. Errors: those of read_store_uri;
+// unsupported for memory:.
+Result<StoreUri> lasting_uri(const std::string& text);
+
 // Errors: those of read_store_uri and open_store; unsupported for memory:. A folder of this machine is made if `made`,
 // and is otherwise not_found.
 Result<Place> open_place(const std::string& text, const StoreAccess& access, bool made = false);
 
 struct NamedObjects {
   Place place;
-  std::vector<ObjectEntry> objects;  // paths below the place, ascending; none only of an empty folder
-  bool is_folder = false;            // it names all that is below the place
-  std::int64_t left_out = 0;         // as ObjectList's, of a folder
+  std::vector<ObjectEntry> objects;        // paths below the place, ascending; none only of an empty folder
+  bool is_folder = false;                  // it names all that is below the place
+  std::vector<std::string> prefixes = {};  // as ObjectList's, of a folder
+  std::int64_t left_out = 0;               // as ObjectList's, of a folder
   std::string left_out_name = {};
 };
-// Errors: those of open_place; not_found, it names nothing.
-Result<NamedObjects> find_objects(const std::string& text, const StoreAccess& access);
+// `depth`: of what is listed of a folder. Errors: those of open_place; not_found, it names nothing.
+Result<NamedObjects> find_objects(const std::string& text, const StoreAccess& access, ListDepth depth = ListDepth::all);
 
 }  // namespace systole
