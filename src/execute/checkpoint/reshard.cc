@@ -86,7 +86,8 @@ Result<ReshardReport> reshard(const Checkpoint& from, const Mesh& mesh, const Sh
                               const SaveOptions& options) {
   const std::vector<LaidTensor> tensors = TRY(lay(from.manifest(), sharding_of));
   auto report = rewrite_all(from, tensors, mesh, options);
-  auto swept = sweep(from.folder(), Retention{.last = 0});  // removes chunks that only the replaced manifest named
+  // Removes chunks that only the replaced manifest named.
+  auto swept = sweep(from.folder(), Retention{.last = 0}, {}, from.manifest().step);
   if (report && !swept) return std::move(swept).error();
   return report;
 }

@@ -4,6 +4,7 @@
 
 #include "execute/checkpoint/compare.h"
 #include "execute/checkpoint/testing/group_saves.h"
+#include "ground/store/testing/faulty_objects.h"
 
 namespace systole::checkpoint {
 namespace {
@@ -65,6 +66,29 @@ TEST(Reshard, WholeOrAsItWas) {
     static_cast<void>(act(store));
     EXPECT_EQ(verify_tiny(open_step({objects_in(store), "c"}, 30).value()), "");
   }
+}
+
+// A bucket whose list of manifests is an old one.
+class OldList : public FaultyObjects {
+ public:
+  using FaultyObjects::FaultyObjects;
+  Result<ObjectList> list(std::string_view prefix, ListDepth depth) override {
+    ObjectList all = TRY(FaultyObjects::list(prefix, depth));
+    std::erase_if(all.objects,
+                  [](const ObjectEntry& object) { return object.path == "c/manifests/000000000030.json"; });
+    return all;
+  }
+};
+
+TEST(Reshard, ByAnOldListNothingIsRemoved) {
+  auto store = make_memory_store();
+  ASSERT_TRUE(save_tiny({objects_in(*store), "c"}, 30, tiny_options()));
+  const auto objects = objects_in(*store);
+  const Folder folder{std::make_shared<OldList>(*objects), "c"};
+  ASSERT_EQ(folder.manifest(30), "c/manifests/000000000030.json");
+  const Mesh mesh = tiny_mesh(4);
+  ASSERT_TRUE(reshard(open_step(folder, 30).value(), mesh, cut_as(TinyCut::each_axis_a_dim, mesh), tiny_options()));
+  EXPECT_EQ(verify_tiny(open_step(folder, 30).value()), "");
 }
 
 TEST(Reshard, ACutThatCannotBeIsRefusedBeforeAnythingIsWritten) {

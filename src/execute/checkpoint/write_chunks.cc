@@ -1,7 +1,6 @@
 // Phase write of a save: puts the chunks, each atomically.
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -42,11 +41,11 @@ class Naming {
 };
 
 // The name under which a chunk begins before its bytes are known. Looks like a hash, so that a sweep removes what a
-// dead writer has left there; no other writer has it.
+// dead writer has left there; no other writer has it, also none that was forked.
 std::string unknown_hash() {
-  static const std::uint64_t random = std::uint64_t{std::random_device()()} << 32 | std::random_device()();
-  static std::atomic<std::uint64_t> count = 0;
-  return to_hex(Hash128{random, ++count});
+  std::random_device random;
+  const auto half = [&] { return std::uint64_t{random()} << 32 | random(); };
+  return to_hex(Hash128{half(), half()});
 }
 
 // Passes the raw bytes of a chunk to `take` frame by frame.
