@@ -13,13 +13,15 @@ constexpr std::array<std::string_view, 13> kTypes{"STRING", "BYTES",     "INT64"
                                                   "DATE",   "DATETIME",  "TIMESTAMP", "TIME",    "NUMERIC",
                                                   "JSON",   "GEOGRAPHY", "BIGNUMERIC"};
 constexpr std::array<std::string_view, 3> kModes{"NULLABLE", "REQUIRED", "REPEATED"};
-constexpr int kNumericScale = 9;  // digits behind the point that NUMERIC holds
+constexpr int kNumericScale = 9, kNumericWhole = 29;  // digits behind and before the point that NUMERIC holds
 
 const char* type_of(const parquet::Column& column) {
   switch (column.meaning) {
     case parquet::Meaning::text:
     case parquet::Meaning::json: return "STRING";
-    case parquet::Meaning::decimal: return column.scale <= kNumericScale ? "NUMERIC" : "BIGNUMERIC";
+    case parquet::Meaning::decimal:
+      return column.scale <= kNumericScale && column.precision - column.scale <= kNumericWhole ? "NUMERIC"
+                                                                                               : "BIGNUMERIC";
     case parquet::Meaning::date: return "DATE";
     case parquet::Meaning::time: return "TIME";
     case parquet::Meaning::timestamp: return column.utc ? "TIMESTAMP" : "DATETIME";
@@ -44,6 +46,20 @@ Result<std::string> word_of(std::string_view text, const std::array<std::string_
       .hinted(nearest_hint(word, std::vector<std::string>(words.begin(), words.end())));
 }
 
+// BigQuery tells names apart by their letters, whatever the case.
+Status check_new(const std::vector<BigQueryField>& fields, const std::string& name) {
+  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+  for (const BigQueryField& field : fields) {
+    if (!std::ranges::equal(field.name, name, same)) continue;
+    if (field.name == name)
+      return error(ErrorKind::invalid, "the field '{}' is there twice", name).hinted("name each once");
+    return error(ErrorKind::invalid, "'{}' and '{}' are one name for BigQuery, which ignores their case", field.name,
+                 name)
+        .hinted("rename one of them");
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check_bigquery_name(std::string_view name) {
@@ -66,8 +82,7 @@ Result<std::vector<BigQueryField>> parse_bigquery_fields(std::string_view text) 
       return error(ErrorKind::invalid, "'{}' is no field", one).hinted("id:INT64,lang:STRING,vector:FLOAT64:REPEATED");
     BigQueryField field{.name = std::string(one.substr(0, type)), .type = {}};
     TRY(check_bigquery_name(field.name));
-    if (std::ranges::find(fields, field.name, &BigQueryField::name) != fields.end())
-      return error(ErrorKind::invalid, "the field '{}' is there twice", field.name).hinted("name each once");
+    TRY(check_new(fields, field.name));
     field.type = TRY(word_of(one.substr(type + 1, mode == one.npos ? mode : mode - type - 1), kTypes));
     if (mode != one.npos) field.mode = TRY(word_of(one.substr(mode + 1), kModes));
     fields.push_back(std::move(field));
@@ -83,6 +98,7 @@ Result<std::vector<BigQueryField>> bigquery_fields(const parquet::Metadata& meta
                    column.outside)
           .hinted("leave --schema out: BigQuery takes the types of a Parquet file itself");
     TRY(check_bigquery_name(column.name));
+    TRY(check_new(fields, column.name));
     fields.push_back({column.name, type_of(column),
                       column.list       ? "REPEATED"
                       : column.nullable ? "NULLABLE"

@@ -153,6 +153,7 @@ TEST(BigQueryJobs, RefuseWhatBigQueryWould) {
     EXPECT_NE(BigQueryTable::parse(table, "p").error().message.find("is no table"), std::string::npos) << table;
   EXPECT_NE(BigQueryTable::parse("b.c", "").error().hint.find("--project"), std::string::npos);
   EXPECT_EQ(parse_bigquery_fields("a:INT").error().hint, "did you mean 'INT64'?");
+  EXPECT_NE(parse_bigquery_fields("a:INT64,A:INT64").error().message.find("one name"), std::string::npos);
   EXPECT_NE(parse_bigquery_fields("a.b:INT64").error().hint.find("columns: { lang: meta.lang }"), std::string::npos);
   EXPECT_NE(
       load_job({"gs://b/x.csv"}, kTable, {"p", "", "a b"}, {}, BigQueryWrite::append).error().message.find("no name"),
@@ -179,6 +180,11 @@ TEST(BigQueryJobs, TakeTheFieldsOfAParquetFile) {
   add("day", Physical::int32, Meaning::date);
   add("price", Physical::fixed, Meaning::decimal).scale = 2;
   add("fine", Physical::fixed, Meaning::decimal).scale = 12;
+  for (const int precision : {31, 32}) {  // 29 digits before the point, and 30
+    Column& column = add(precision == 31 ? "large" : "larger", Physical::fixed, Meaning::decimal);
+    column.scale = 2;
+    column.precision = precision;
+  }
   add("raw", Physical::bytes);
   add("is", Physical::boolean);
   std::string text;
@@ -187,7 +193,10 @@ TEST(BigQueryJobs, TakeTheFieldsOfAParquetFile) {
   EXPECT_EQ(text,
             "id:INT64:REQUIRED text:STRING:NULLABLE vector:FLOAT64:REPEATED at:TIMESTAMP:REQUIRED "
             "wall:DATETIME:REQUIRED day:DATE:REQUIRED price:NUMERIC:REQUIRED fine:BIGNUMERIC:REQUIRED "
-            "raw:BYTES:REQUIRED is:BOOL:REQUIRED ");
+            "large:NUMERIC:REQUIRED larger:BIGNUMERIC:REQUIRED raw:BYTES:REQUIRED is:BOOL:REQUIRED ");
+  add("ID", Physical::int64);
+  EXPECT_NE(bigquery_fields(file).error().message.find("'id' and 'ID' are one name"), std::string::npos);
+  file.columns.pop_back();
   add("who", Physical::bytes).outside = "a struct";
   EXPECT_NE(bigquery_fields(file).error().hint.find("leave --schema out"), std::string::npos);
 }

@@ -44,8 +44,9 @@ struct Column {
   int width = 0;  // bytes of a value of type fixed
   Meaning meaning = Meaning::plain;
   TimeUnit unit = TimeUnit::micros;
-  bool utc = false;  // of a timestamp
-  int scale = 0;     // of a decimal
+  bool utc = false;   // of a timestamp
+  int scale = 0;      // of a decimal
+  int precision = 0;  // of a decimal: its digits; 0: not said
   bool list = false;
   bool nullable = false;           // the value, or the list
   bool nullable_elements = false;  // of a list

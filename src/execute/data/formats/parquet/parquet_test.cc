@@ -230,6 +230,18 @@ TEST(Parquet, ValuesAreWrittenAsTheyMean) {
   EXPECT_EQ(shown(column_of("", Physical::bytes), Value::of(std::string_view("\xff"))), "{\"base64\":\"/w==\"}");
 }
 
+TEST(Parquet, ADecimalKeepsItsDigits) {
+  const auto store = make_memory_store();
+  Column column = column_of("price", Physical::fixed, Meaning::decimal, 16);
+  column.scale = 2;
+  column.precision = 31;
+  const auto file = store->create("x").value();
+  Writer::create(*file, {column}, {})->finish().value();
+  const File read = File::open(*store, "x", "x").value();
+  EXPECT_EQ(read.metadata().columns[0].scale, 2);
+  EXPECT_EQ(read.metadata().columns[0].precision, 31);
+}
+
 TEST(Parquet, RecordsAreRowsAndTheirFieldsColumns) {
   const auto store = make_memory_store();
   const auto writer = create_records(*store, "x").value();

@@ -46,6 +46,7 @@ void read_logical(ThriftReader& thrift, SchemaElement& element) {
         column.meaning = Meaning::decimal;
         thrift.fields([&](int part, Type t) {
           if (part == 1) return column.scale = static_cast<int>(thrift.integer(t)), true;
+          if (part == 2) return column.precision = static_cast<int>(thrift.integer(t)), true;
           return false;
         });
         return true;
@@ -70,7 +71,7 @@ void read_logical(ThriftReader& thrift, SchemaElement& element) {
 }
 
 // The older annotation, where the newer one is not there.
-void apply_converted(SchemaElement& element, std::int64_t scale) {
+void apply_converted(SchemaElement& element, std::int64_t scale, std::int64_t precision) {
   Column& column = element.leaf;
   const auto timed = [&](Meaning meaning, TimeUnit unit) {
     column.meaning = meaning;
@@ -86,6 +87,7 @@ void apply_converted(SchemaElement& element, std::int64_t scale) {
     case 5:
       column.meaning = Meaning::decimal;
       column.scale = static_cast<int>(scale);
+      column.precision = static_cast<int>(precision);
       break;
     case 6: column.meaning = Meaning::date; break;
     case 7: timed(Meaning::time, TimeUnit::millis); break;
@@ -216,6 +218,11 @@ class Tree {
   std::size_t at_ = 0, names_ = 0;  // the next node; bytes of the paths of leaves
 };
 
+// Of a decimal whose digits nobody said: as many as fit.
+int precision_of(const Column& column) {
+  return column.precision > 0 ? column.precision : column.type == Physical::int32 ? 9 : 18;
+}
+
 void write_logical(ThriftWriter& thrift, const Column& column) {
   const auto empty = [&](int id) {
     thrift.begin(id);
@@ -237,7 +244,7 @@ void write_logical(ThriftWriter& thrift, const Column& column) {
     case Meaning::decimal:
       thrift.begin(5);
       thrift.integer(1, column.scale);
-      thrift.integer(2, column.type == Physical::int32 ? 9 : 18);
+      thrift.integer(2, precision_of(column));
       thrift.end();
       break;
     case Meaning::time:
@@ -256,7 +263,7 @@ void write_logical(ThriftWriter& thrift, const Column& column) {
 
 SchemaElement read_schema_element(ThriftReader& thrift) {
   SchemaElement element;
-  std::int64_t repetition = 0, scale = 0, width = 0;
+  std::int64_t repetition = 0, scale = 0, precision = 0, width = 0;
   bool named = false, logical = false;
   thrift.fields([&](int id, Type type) {
     switch (id) {
@@ -276,6 +283,7 @@ SchemaElement read_schema_element(ThriftReader& thrift) {
       case 5: element.children = thrift.integer(type); return true;
       case 6: element.converted = thrift.integer(type); return true;
       case 7: scale = thrift.integer(type); return true;
+      case 8: precision = thrift.integer(type); return true;
       case 10:
         if (type != Type::structure) return false;
         logical = true;
@@ -292,7 +300,7 @@ SchemaElement read_schema_element(ThriftReader& thrift) {
     thrift.refuse("a FIXED_LEN_BYTE_ARRAY is not of 1 byte to 1 MiB");
   element.leaf.width = element.leaf.type == Physical::fixed ? static_cast<int>(width) : 0;
   element.repetition = static_cast<Repetition>(repetition);
-  if (!logical) apply_converted(element, scale);
+  if (!logical) apply_converted(element, scale, precision);
   return element;
 }
 
@@ -311,7 +319,7 @@ void write_schema_element(ThriftWriter& thrift, const SchemaElement& element) {
   if (element.has_type && column.meaning == Meaning::decimal) {
     thrift.integer(6, 5);
     thrift.integer(7, column.scale);
-    thrift.integer(8, column.type == Physical::int32 ? 9 : 18);
+    thrift.integer(8, precision_of(column));
   }
   if (element.list || (element.has_type && column.meaning != Meaning::plain)) {
     thrift.begin(10);
