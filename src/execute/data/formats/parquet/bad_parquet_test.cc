@@ -1,4 +1,4 @@
-// Files that are truncated, damaged, or lie: an error with the place, never more memory than the limit, never a crash.
+// Files that are truncated, damaged, or lie: an error with the place, and no more memory than what their bytes bear.
 
 #include <gtest/gtest.h>
 
@@ -187,6 +187,9 @@ TEST(BadParquet, ClaimsThatTheBytesDoNotBear) {
        std::string("\x80\x80\x04\x04\x80\x80\x80\x80\x80\x20\x00", 11), "it was read");
   says({.encoding = Encoding::delta_length_byte_array}, std::string("\x80\x01\x04\x80\x80\x80\x80\x80\x20\x00", 10),
        "it has more than 16,777,216 lengths");
+  // 65,536 lengths of a page of one value.
+  for (const Encoding encoding : {Encoding::delta_length_byte_array, Encoding::delta_byte_array})
+    says({.encoding = encoding}, std::string("\x80\x01\x04\x80\x80\x04\x00", 7), "it has more lengths than values");
 }
 
 // Two thousand million nulls in a few bytes are read with the memory of a batch.

@@ -31,8 +31,8 @@ Status ColumnCursor::read_dictionary(const Page& page) {
   }
   dictionary_bytes_.assign(page.bytes.begin(), page.bytes.end());
   dictionary_.resize(static_cast<std::size_t>(page.values));
-  Result<std::unique_ptr<Decoder>> decoder =
-      make_decoder(column_, Encoding::plain, dictionary_bytes_, {}, static_cast<std::size_t>(limits_.largest_page));
+  Result<std::unique_ptr<Decoder>> decoder = make_decoder(column_, Encoding::plain, dictionary_bytes_, {}, page.values,
+                                                          static_cast<std::size_t>(limits_.largest_page));
   if (!decoder.ok()) return at_place(std::move(decoder).error(), pages_.place());
   if (const char* why = (*decoder)->decode(dictionary_); why != nullptr) return corrupt(why);
   return Done{};
@@ -52,8 +52,8 @@ Result<bool> ColumnCursor::next_page() {
     page_left_ = page.values;
     repetition_levels_ = RunReader(page.repetition, column_.max_repetition());
     definition_levels_ = RunReader(page.definition, std::bit_width(static_cast<unsigned>(column_.max_definition())));
-    Result<std::unique_ptr<Decoder>> decoder =
-        make_decoder(column_, page.encoding, page.bytes, dictionary_, static_cast<std::size_t>(limits_.largest_page));
+    Result<std::unique_ptr<Decoder>> decoder = make_decoder(
+        column_, page.encoding, page.bytes, dictionary_, page.values, static_cast<std::size_t>(limits_.largest_page));
     if (!decoder.ok()) return at_place(std::move(decoder).error(), pages_.place());
     decoder_ = std::move(*decoder);
     return true;

@@ -149,10 +149,11 @@ class DeltaIntegers : public Decoder {
 };
 
 // All values of a delta-packed list of lengths, and what stands behind it.
-const char* read_lengths(Bytes& bytes, std::vector<std::int64_t>& lengths) {
+const char* read_lengths(Bytes& bytes, std::int64_t values, std::vector<std::int64_t>& lengths) {
   DeltaReader reader;
   if (const char* why = reader.open(bytes); why != nullptr) return why;
   if (reader.count() > kMostLengths) return "it has more than 16,777,216 lengths";
+  if (reader.count() > static_cast<std::uint64_t>(values)) return "it has more lengths than values";
   while (reader.left() > 0) {  // in steps, so that a false count takes no memory
     const std::size_t before = lengths.size();
     lengths.resize(before + std::min<std::uint64_t>(reader.left(), 4096));
@@ -167,9 +168,9 @@ const char* read_lengths(Bytes& bytes, std::vector<std::int64_t>& lengths) {
 
 class DeltaLengthBytes : public Decoder {
  public:
-  const char* open(Bytes bytes) {
+  const char* open(Bytes bytes, std::int64_t values) {
     bytes_ = bytes;
-    return read_lengths(bytes_, lengths_);
+    return read_lengths(bytes_, values, lengths_);
   }
 
   const char* decode(std::span<Value> into) override {
@@ -194,9 +195,9 @@ class DeltaBytes : public Decoder {
  public:
   DeltaBytes(std::size_t most, int width) : most_(most), width_(width) {}
 
-  const char* open(Bytes bytes) {
-    if (const char* why = read_lengths(bytes, prefixes_); why != nullptr) return why;
-    return suffixes_.open(bytes);
+  const char* open(Bytes bytes, std::int64_t values) {
+    if (const char* why = read_lengths(bytes, values, prefixes_); why != nullptr) return why;
+    return suffixes_.open(bytes, values);
   }
 
   const char* decode(std::span<Value> into) override {
@@ -293,8 +294,8 @@ Made dictionary_decoder(Bytes bytes, std::span<const Value> dictionary) {
 }
 
 template <typename T>
-Made opened(std::unique_ptr<T> decoder, Bytes bytes) {
-  if (const char* why = decoder->open(bytes); why != nullptr) return corrupt(why);
+Made opened(std::unique_ptr<T> decoder, Bytes bytes, std::int64_t values) {
+  if (const char* why = decoder->open(bytes, values); why != nullptr) return corrupt(why);
   return Made(std::move(decoder));
 }
 
@@ -322,7 +323,7 @@ Made run_booleans(Bytes bytes) {
 }  // namespace
 
 Made make_decoder(const Column& column, Encoding encoding, Bytes bytes, std::span<const Value> dictionary,
-                  std::size_t most) {
+                  std::int64_t values, std::size_t most) {
   const Physical type = column.type;
   const bool integer = type == Physical::int32 || type == Physical::int64;
   switch (encoding) {
@@ -338,11 +339,11 @@ Made make_decoder(const Column& column, Encoding encoding, Bytes bytes, std::spa
       if (integer) return delta_integers(column, bytes);
       break;
     case Encoding::delta_length_byte_array:
-      if (type == Physical::bytes) return opened(std::make_unique<DeltaLengthBytes>(), bytes);
+      if (type == Physical::bytes) return opened(std::make_unique<DeltaLengthBytes>(), bytes, values);
       break;
     case Encoding::delta_byte_array:
       if (type == Physical::bytes || type == Physical::fixed)
-        return opened(std::make_unique<DeltaBytes>(most, column.width), bytes);
+        return opened(std::make_unique<DeltaBytes>(most, column.width), bytes, values);
       break;
     case Encoding::byte_stream_split:
       if (integer || type == Physical::float32 || type == Physical::float64 || type == Physical::fixed)
