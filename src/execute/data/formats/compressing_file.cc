@@ -20,12 +20,14 @@ class PlainFile : public CompressingFile {
   std::unique_ptr<PartialFile> file_;
 };
 
-class GzipFile : public CompressingFile {
+constexpr int kWindow = 15, kGzipHead = 16;  // of zlib's window bits
+
+class DeflatedFile : public CompressingFile {
  public:
-  explicit GzipFile(std::unique_ptr<PartialFile> file) : file_(std::move(file)), out_(kOut) {
-    CHECK(deflateInit2(&zlib_, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK, "zlib cannot start");
+  DeflatedFile(std::unique_ptr<PartialFile> file, int window) : file_(std::move(file)), out_(kOut) {
+    CHECK(deflateInit2(&zlib_, 6, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY) == Z_OK, "zlib cannot start");
   }
-  ~GzipFile() override { deflateEnd(&zlib_); }
+  ~DeflatedFile() override { deflateEnd(&zlib_); }
   Status append(std::string_view bytes) override {
     while (!bytes.empty()) {
       const std::string_view part = bytes.substr(0, std::size_t{1} << 30);
@@ -93,10 +95,16 @@ class ZstdFile : public CompressingFile {
 Result<std::unique_ptr<CompressingFile>> create_compressed(Store& store, std::string path, Compression compression) {
   std::unique_ptr<PartialFile> file = TRY(PartialFile::create(store, std::move(path)));
   switch (compression) {
-    case Compression::gzip: return std::unique_ptr<CompressingFile>(std::make_unique<GzipFile>(std::move(file)));
+    case Compression::gzip:
+      return std::unique_ptr<CompressingFile>(std::make_unique<DeflatedFile>(std::move(file), kWindow + kGzipHead));
     case Compression::zstd: return std::unique_ptr<CompressingFile>(std::make_unique<ZstdFile>(std::move(file)));
     default: return std::unique_ptr<CompressingFile>(std::make_unique<PlainFile>(std::move(file)));
   }
+}
+
+Result<std::unique_ptr<CompressingFile>> create_zlib(Store& store, std::string path) {
+  std::unique_ptr<PartialFile> file = TRY(PartialFile::create(store, std::move(path)));
+  return std::unique_ptr<CompressingFile>(std::make_unique<DeflatedFile>(std::move(file), kWindow));
 }
 
 std::string zstd_bytes(std::string_view bytes, int level) {

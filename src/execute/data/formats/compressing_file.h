@@ -20,6 +20,9 @@ class CompressingFile {
 // Errors: as Store::create. Borrows the store. REQUIRES: compression is not by_name.
 Result<std::unique_ptr<CompressingFile>> create_compressed(Store& store, std::string path, Compression compression);
 
+// By zlib's own format, without gzip's head.
+Result<std::unique_ptr<CompressingFile>> create_zlib(Store& store, std::string path);
+
 // Compresses one run of bytes by zstd, with a checksum.
 std::string zstd_bytes(std::string_view bytes, int level = 3);
 

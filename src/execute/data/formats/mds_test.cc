@@ -2,12 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "execute/data/formats/testing/some_records.h"
 #include "ground/base/philox.h"
 
 namespace systole {
 namespace {
-
-using Fields = std::vector<std::pair<std::string, std::string>>;
 
 class Mds : public testing::Test {
  protected:
@@ -32,27 +31,7 @@ class Mds : public testing::Test {
     writer->finish().value();
   }
   std::unique_ptr<RecordReader> open(const std::string& path) { return open_mds({store_.get(), path, path}).value(); }
-  static Fields fields(RecordReader& reader, const DataRecord& record) {
-    Fields found;
-    for (const std::string& name : reader.field_names())
-      found.emplace_back(name, std::string(reader.field(record, name).value()));
-    return found;
-  }
-  static std::vector<Fields> all(RecordReader& reader) {
-    std::vector<Fields> found;
-    for (DataRecord record; reader.next(record).value();) found.push_back(fields(reader, record));
-    return found;
-  }
-  std::string message(const std::string& path) {
-    const auto reader = open_mds({store_.get(), path, path});
-    if (!reader.ok()) return to_string(reader.error());
-    while (true) {
-      DataRecord record;
-      const Result<bool> more = (*reader)->next(record);
-      if (!more.ok()) return to_string(more.error());
-      if (!*more) return "";
-    }
-  }
+  std::string message(const std::string& path) { return first_error(open_mds({store_.get(), path, path})); }
   std::unique_ptr<Store> store_ = make_memory_store();
 };
 
@@ -64,11 +43,11 @@ TEST_F(Mds, ReadsBackWhatItWroteInOrderAndAtRandom) {
   for (const char* path : {"plain", "plain/index.json", "packed"}) {
     const auto reader = open(path);
     EXPECT_EQ(reader->count(), 200);
-    EXPECT_EQ(all(*reader), made) << path;
+    EXPECT_EQ(all_fields(*reader), made) << path;
     DataRecord record;
     for (const int i : {199, 0, 100, 101, 3}) {
       reader->read(i, record).value();
-      EXPECT_EQ(fields(*reader, record), made[static_cast<std::size_t>(i)]) << i;
+      EXPECT_EQ(fields_of(*reader, record), made[static_cast<std::size_t>(i)]) << i;
     }
     std::vector<std::string> ids(4);
     const std::vector<std::int64_t> group{150, 3, 150, 77};
@@ -88,7 +67,7 @@ TEST_F(Mds, AShardAloneIsComplete) {
   for (const auto& [folder, ending] : {std::pair("plain", ".mds"), std::pair("packed", ".mds.zstd")}) {
     std::vector<Fields> found;
     for (int i = 0; store_->exists(fmt::format("{}/shard.{:05}{}", folder, i, ending)).value(); ++i)
-      for (Fields& one : all(*open(fmt::format("{}/shard.{:05}{}", folder, i, ending))))
+      for (Fields& one : all_fields(*open(fmt::format("{}/shard.{:05}{}", folder, i, ending))))
         found.push_back(std::move(one));
     EXPECT_EQ(found, made);
   }

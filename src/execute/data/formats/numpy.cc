@@ -5,6 +5,7 @@
 #include "execute/data/formats/byte_window.h"
 #include "execute/data/formats/field_names.h"
 #include "execute/data/formats/zip_members.h"
+#include "ground/base/utf8.h"
 #include "ground/store/git_lfs.h"
 
 namespace systole {
@@ -85,15 +86,6 @@ Status fits(const NpyHeader& header, const RecordLimits& limits, const RecordPla
                                   with_commas(limits.largest_record.count())));
 }
 
-void append_utf8(std::string& text, std::uint32_t c) {
-  if (c < 0x80) return text.push_back(static_cast<char>(c));
-  const int more = c < 0x800     ? 1
-                   : c < 0x10000 ? 2
-                                 : 3;  // bytes behind the first; what no character is becomes no UTF-8
-  text += static_cast<char>((more == 1 ? 0xC0 : more == 2 ? 0xE0 : 0xF0) | (c >> (6 * more) & 0x3F));
-  for (int i = more - 1; i >= 0; --i) text += static_cast<char>(0x80 | (c >> (6 * i) & 0x3F));
-}
-
 // A row as field() gives it: a text of dtype U as UTF-8 in `scratch`, one of dtype S without its padding.
 std::string_view value_of_row(const NpyHeader& header, std::string_view row, std::string& scratch) {
   const char kind = header.descr.size() > 1 ? header.descr[1] : ' ';
@@ -106,7 +98,10 @@ std::string_view value_of_row(const NpyHeader& header, std::string_view row, std
   for (std::size_t at = 0; at + 4 <= end; at += 4) {
     std::uint32_t c = 0;
     for (std::size_t i = 0; i < 4; ++i) c = c << 8 | static_cast<unsigned char>(row[at + (big ? i : 3 - i)]);
-    append_utf8(scratch, c);
+    if (c <= 0x10FFFF)
+      append_utf8(scratch, c);
+    else
+      scratch += '\xFF';  // what no character is becomes no UTF-8
   }
   return scratch;
 }

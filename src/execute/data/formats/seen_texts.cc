@@ -14,10 +14,6 @@ struct SeenTexts::Set {
 };
 SeenTexts::SeenTexts() : set_(std::make_unique<Set>()) {}
 SeenTexts::~SeenTexts() = default;
-bool SeenTexts::add(std::string_view text) {
-  const bool is_new = set_->hashes.insert(hash128(text)).second;
-  repeated_ += is_new ? 0 : 1;
-  return is_new;
-}
+bool SeenTexts::add(std::string_view text) { return set_->hashes.insert(hash128(text)).second; }
 
 }  // namespace systole

@@ -1,7 +1,6 @@
 #pragma once
 // Which texts of a pass over documents were there before.
 
-#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -13,12 +12,10 @@ class SeenTexts {
   SeenTexts();
   ~SeenTexts();
   bool add(std::string_view text);  // false: seen before
-  std::int64_t repeated() const { return repeated_; }
 
  private:
   struct Set;
   std::unique_ptr<Set> set_;
-  std::int64_t repeated_ = 0;
 };
 
 }  // namespace systole

@@ -7,12 +7,11 @@
 #include "execute/data/formats/bad_records.h"
 #include "execute/data/formats/compressing_file.h"
 #include "execute/data/formats/tar_header.h"
+#include "execute/data/formats/testing/some_records.h"
 #include "ground/base/philox.h"
 
 namespace systole {
 namespace {
-
-using Fields = std::vector<std::pair<std::string, std::string>>;
 
 std::string padded(std::string bytes) {
   bytes.resize(static_cast<std::size_t>(padded_to_block(static_cast<std::int64_t>(bytes.size()))), '\0');
@@ -44,29 +43,8 @@ class WebDataset : public testing::Test {
   }
   void put(const std::string& path, std::string_view bytes) { write_whole(*store_, path, bytes).value(); }
 
-  static Fields fields(RecordReader& reader, const DataRecord& record) {
-    Fields found;
-    for (const std::string& name : reader.field_names())
-      found.emplace_back(name, std::string(reader.field(record, name).value()));
-    return found;
-  }
-  static std::vector<Fields> all(RecordReader& reader) {
-    std::vector<Fields> found;
-    for (DataRecord record; reader.next(record).value();) {
-      EXPECT_EQ(record.index, static_cast<std::int64_t>(found.size()));
-      found.push_back(fields(reader, record));
-    }
-    return found;
-  }
   std::string message(const std::string& path, bool index = false) {
-    auto reader = open_webdataset({store_.get(), path, path}, {.index = index});
-    if (!reader.ok()) return to_string(reader.error());
-    while (true) {
-      DataRecord record;
-      const Result<bool> more = (*reader)->next(record);
-      if (!more.ok()) return to_string(more.error());
-      if (!*more) return "";
-    }
+    return first_error(open_webdataset({store_.get(), path, path}, {.index = index}));
   }
   std::string of(const std::string& bytes) {
     put("bad.tar", bytes);
@@ -104,7 +82,7 @@ TEST_F(WebDataset, ReadsBackWhatItWroteInOrderAndAtRandom) {
   for (const char* path : {"a.tar", "a.tar.gz", "a.tgz", "a.tar.zst"}) {
     write(*store_, path, made);
     const auto reader = open(path);
-    EXPECT_EQ(all(*reader), made) << path;
+    EXPECT_EQ(all_fields(*reader), made) << path;
     EXPECT_EQ(reader->has_index(), std::string_view(path) == "a.tar");
   }
   const auto reader = open("a.tar");
@@ -112,14 +90,14 @@ TEST_F(WebDataset, ReadsBackWhatItWroteInOrderAndAtRandom) {
   DataRecord record;
   for (const int i : {499, 0, 250, 251, 3}) {
     reader->read(i, record).value();
-    EXPECT_EQ(fields(*reader, record), made[static_cast<std::size_t>(i)]) << i;
+    EXPECT_EQ(fields_of(*reader, record), made[static_cast<std::size_t>(i)]) << i;
   }
   const std::vector<std::int64_t> group{7, 499, 7, 0, 8};
   std::vector<Fields> got(group.size());
   reader
       ->read_group(group,
                    [&](std::size_t i, const DataRecord& one) -> Status {
-                     got[i] = fields(*reader, one);
+                     got[i] = fields_of(*reader, one);
                      return Done{};
                    })
       .value();
@@ -133,31 +111,31 @@ TEST_F(WebDataset, LargeMembersAndReadingAmidRandomReads) {
   DataRecord record;
   for (std::size_t i = 0; i < made.size(); ++i) {
     ASSERT_TRUE(reader->next(record).value());
-    EXPECT_EQ(fields(*reader, record), made[i]);
+    EXPECT_EQ(fields_of(*reader, record), made[i]);
     reader->read(static_cast<std::int64_t>(i * 5 % 12), record).value();
-    EXPECT_EQ(fields(*reader, record), made[i * 5 % 12]);
+    EXPECT_EQ(fields_of(*reader, record), made[i * 5 % 12]);
   }
 }
 
 TEST_F(WebDataset, NamesOfUstarPaxAndGnu) {
   const std::string longer = std::string(300, 'e') + "/" + std::string(200, 'm'), wide = "\xC3\xB6/\xE2\x82\xAC";
   write(*store_, "a.tar", {{{"__key__", wide}, {"txt", "1"}}, {{"__key__", longer}, {"txt", "2"}, {"wav", ""}}});
-  EXPECT_EQ(all(*open("a.tar"))[1], (Fields{{"__key__", longer}, {"txt", "2"}, {"wav", ""}}));
-  EXPECT_EQ(all(*open("a.tar"))[0][0].second, wide);
+  EXPECT_EQ(all_fields(*open("a.tar"))[1], (Fields{{"__key__", longer}, {"txt", "2"}, {"wav", ""}}));
+  EXPECT_EQ(all_fields(*open("a.tar"))[0][0].second, wide);
 
   const std::string deep(150, 'd');
   put("ustar.tar", member("n.txt", "0", '0', deep) + kEnd);
-  EXPECT_EQ(all(*open("ustar.tar")), (std::vector<Fields>{{{"__key__", deep + "/n"}, {"txt", "0"}}}));
+  EXPECT_EQ(all_fields(*open("ustar.tar")), (std::vector<Fields>{{{"__key__", deep + "/n"}, {"txt", "0"}}}));
 
   const std::string gnu = member("././@LongLink", longer + ".txt" + std::string(1, '\0'), 'L') + member("cut", "3");
   put("gnu.tar", gnu + kEnd);
-  EXPECT_EQ(all(*open("gnu.tar")), (std::vector<Fields>{{{"__key__", longer}, {"txt", "3"}}}));
+  EXPECT_EQ(all_fields(*open("gnu.tar")), (std::vector<Fields>{{{"__key__", longer}, {"txt", "3"}}}));
 
   // The size of the pax header counts, and a global one without name or size is passed over.
   const std::string sized = member("pax_global_header", "20 comment=01234567\n", 'g') +
                             member("x", "10 size=4\n", 'x') + tar_headers_of("p.txt", 0) + padded("four");
   put("pax.tar", sized + kEnd);
-  EXPECT_EQ(all(*open("pax.tar")), (std::vector<Fields>{{{"__key__", "p"}, {"txt", "four"}}}));
+  EXPECT_EQ(all_fields(*open("pax.tar")), (std::vector<Fields>{{{"__key__", "p"}, {"txt", "four"}}}));
 }
 
 TEST_F(WebDataset, GroupsAsWebdatasetDoes) {
@@ -167,7 +145,7 @@ TEST_F(WebDataset, GroupsAsWebdatasetDoes) {
   const std::vector<Fields> expected{{{"__key__", "./a"}, {"jpg", "1"}, {"cls.txt", "2"}},
                                      {{"__key__", "./b"}, {"jpg", "3"}},
                                      {{"__key__", "./a"}, {"jpg", "4"}}};
-  EXPECT_EQ(all(*open("a.tar")), expected);
+  EXPECT_EQ(all_fields(*open("a.tar")), expected);
   EXPECT_EQ(open("a.tar")->count(), 3);
   DataRecord record;
   const auto reader = open("a.tar");

@@ -44,6 +44,50 @@ inline ReadThrough read_through(RecordReader& reader) {
   }
 }
 
+// Names and bytes of the fields of the record that the reader gave last; of all records in order.
+using Fields = std::vector<std::pair<std::string, std::string>>;
+inline Fields fields_of(RecordReader& reader, const DataRecord& record) {
+  Fields found;
+  for (const std::string& name : reader.field_names())
+    found.emplace_back(name, std::string(reader.field(record, name).value()));
+  return found;
+}
+inline std::vector<Fields> all_fields(RecordReader& reader) {
+  std::vector<Fields> found;
+  for (DataRecord record; reader.next(record).value();) found.push_back(fields_of(reader, record));
+  return found;
+}
+
+// The first error of opening and reading, as people see it; "": there is none.
+inline std::string first_error(const Result<std::unique_ptr<RecordReader>>& reader) {
+  if (!reader.ok()) return to_string(reader.error());
+  while (true) {
+    DataRecord record;
+    const Result<bool> more = (*reader)->next(record);
+    if (!more.ok()) return to_string(more.error());
+    if (!*more) return "";
+  }
+}
+
+// All that can be asked of at most 1,000 records, in order and then from the last one back by their index; `path` is a
+// field of them too. That it ends, whatever the bytes, is what fuzz targets want.
+inline void read_everything(const Result<std::unique_ptr<RecordReader>>& reader, std::string_view path) {
+  constexpr std::int64_t kMost = 1000;
+  if (!reader.ok()) return;
+  DataRecord record;
+  const auto look = [&] {
+    for (const std::string& name : (*reader)->field_names()) (void)(*reader)->field(record, name);
+    (void)(*reader)->field(record, path);
+  };
+  for (std::int64_t i = 0; i < kMost; ++i) {
+    const Result<bool> more = (*reader)->next(record);
+    if (more.ok() ? !*more : !(*reader)->goes_on()) break;
+    if (more.ok()) look();
+  }
+  for (std::int64_t i = (*reader)->count() - 1, n = 0; i >= 0 && n < kMost; --i, ++n)
+    if ((*reader)->read(i, record).ok()) look();
+}
+
 inline Status write_records(RecordWriter& writer, const std::vector<std::string>& records) {
   for (const std::string& record : records) TRY(writer.add(record));
   return writer.finish();
