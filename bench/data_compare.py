@@ -9,7 +9,8 @@
 data_bench makes the files: 65,536 records of words, 1.45 kB each. Both sides read the same ones from the page cache,
 each in a process of its own that stays, on one processor. Figures are medians of the rounds, a ratio is Systole's beside
 the library's, with its spread over the rounds. Both count the bytes that they got, and must agree. A library that cannot be
-installed is skipped by name. Ends with 1 if a figure is below what is asked of it.
+had here (exit 3 of tools/oracles/install) is skipped by name; one that is there and does not start is an error. Ends with
+1 if a figure is below what is asked of it.
 """
 import argparse
 import json
@@ -54,7 +55,8 @@ class Side:
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         env=environment, preexec_fn=lambda: os.sched_setaffinity(0, core))
-        self.there = bool(self.process.stdout.readline())
+        if not self.process.stdout.readline():
+            raise SystemExit(f"{' '.join(words)}: ended with {self.process.wait()} before it was ready")
 
     def ask(self, question):
         self.process.stdin.write(question + "\n")
@@ -74,6 +76,8 @@ def install(section, peers):
     folder = os.path.join(peers, section)
     done = subprocess.run([os.path.join(HERE, "../tools/oracles/install"), section, folder], stderr=subprocess.PIPE,
                           check=False)
+    if done.returncode not in (0, 3):
+        raise SystemExit(f"tools/oracles/install {section}: exit {done.returncode}\n{done.stderr.decode()}")
     return folder if done.returncode == 0 else None
 
 
@@ -110,8 +114,9 @@ def measure(own_side, peer_side, case, way, rounds):
 
 
 def run(options, folder):
-    peers = {library: install(section, options.peers) for library, section in SECTIONS.items()}
-    with_tokenizers = peers["tokenizers"] and any("bpe" in case[0] for case in options.cases)
+    asked = {case[1] for case in options.cases if case[1]}
+    peers = {library: install(SECTIONS[library], options.peers) for library in sorted(asked)}
+    with_tokenizers = peers.get("tokenizers") is not None
     program = os.path.join(HERE, "data_peers.py")
     if with_tokenizers and not os.path.exists(os.path.join(folder, "gpt2.json")):
         subprocess.run([sys.executable, program, "tokenizers-train", folder], check=True,
@@ -127,7 +132,7 @@ def run(options, folder):
             words = [sys.executable, program, library, folder]
             sides[library] = Side(words, [peers[library]]) if peers[library] else None
         side = sides.get(library)
-        own, peer = measure(own_side, side if side and side.there else None, case, way, options.rounds)
+        own, peer = measure(own_side, side, case, way, options.rounds)
         line, met = line_of(case, library, way, own, peer, times, rate)
         all_met = all_met and met
         print(line, flush=True)
@@ -143,7 +148,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--peers")
     parser.add_argument("--folder")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     options.peers = options.peers or os.path.join(options.build, "oracles")
     options.cases = [case for case in CASES if not options.cases or any(one in case[0] for one in options.cases)]
     if options.folder:

@@ -66,7 +66,9 @@ void write_packing(Store& store, const TokensManifest& manifest, const Tokenizer
 
 int main(int count, char** words) {
   const std::int64_t documents = count > 1 ? std::stoll(words[1]) : 10'000'000;
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "systole-dataset-bench";
+  std::string own = (std::filesystem::temp_directory_path() / "systole-dataset-bench-XXXXXX").string();
+  CHECK(::mkdtemp(own.data()) != nullptr, "no folder '{}'", own);
+  const std::filesystem::path folder = own;
   std::filesystem::create_directories(folder / kKey);
   {
     const auto store = open_posix_store(folder.string()).value();
