@@ -1,9 +1,11 @@
 #include "operate/check/lint.h"
-#include "ground/base/counted.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "describe/spec/mounted.h"
+#include "ground/base/counted.h"
 
 namespace systole {
 namespace {
@@ -51,40 +53,27 @@ void high_rate(const Workload& w, Found& found) {
                    "train.optimizer: { rate: 3e-4 … 3e-3, clip: 1 }"});
 }
 
-// The volume that a path is in; null: none.
-const VolumeSpec* volume_of(const Workload& w, const std::string& path) {
-  const VolumeSpec* found = nullptr;
-  std::size_t longest = 0;
-  for (const auto& [mount, volume] : w.volumes) {
-    const bool inside = path == mount || path.starts_with(mount.ends_with('/') ? mount : mount + "/");
-    if (!inside || mount.size() < longest) continue;
-    found = &volume;
-    longest = mount.size();
-  }
-  return found;
-}
-
 // A mounted bucket answers each small read by a request of its own.
 void rows_in_a_bucket(const Workload& w, Found& found) {
   if (w.data.kind != DataSpec::Kind::text) return;
-  const VolumeSpec* volume = volume_of(w, w.data.folder);
-  if (volume == nullptr || volume->kind != VolumeSpec::Kind::bucket) return;
+  const MountedVolume* volume = volume_of(w.volumes, w.data.folder);
+  if (volume == nullptr || volume->second.kind != VolumeSpec::Kind::bucket) return;
   found.push_back(
       {"rows_in_a_bucket", "data.folder",
        fmt::format("in the bucket '{}', uncached: every step reads its rows in pieces of 4 KiB, each of them "
                    "a request",
-                   volume->of),
+                   volume->second.of),
        "data.folder on a local SSD: volumes: { /scratch: { local_ssd: true } }"});
 }
 
 // Its rename copies, and two writers do not see each other.
 void checkpoints_in_a_mounted_bucket(const Workload& w, Found& found) {
-  const VolumeSpec* volume = volume_of(w, w.checkpoint.folder);
-  if (volume == nullptr || volume->kind != VolumeSpec::Kind::bucket) return;
+  const MountedVolume* volume = volume_of(w.volumes, w.checkpoint.folder);
+  if (volume == nullptr || volume->second.kind != VolumeSpec::Kind::bucket) return;
   found.push_back(
       {"checkpoints_in_a_mounted_bucket", "checkpoint.folder",
        "in a mounted bucket, whose rename and fsync are not those of a disk",
-       fmt::format("checkpoint.folder: gs://{}/checkpoints, which is written without the mount", volume->of)});
+       fmt::format("checkpoint.folder: gs://{}/checkpoints, which is written without the mount", volume->second.of)});
 }
 
 void rows_of_padding(const Workload& w, Found& found) {
@@ -92,7 +81,7 @@ void rows_of_padding(const Workload& w, Found& found) {
 }
 
 constexpr void (*kRules[])(const Workload&, Found&) = {
-    held_out,         best_without_evaluation,         checkpoint_never, ragged_batch, high_rate,
+    held_out,         best_without_evaluation,        checkpoint_never, ragged_batch, high_rate,
     rows_in_a_bucket, checkpoints_in_a_mounted_bucket, rows_of_padding};
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "describe/spec/mounted.h"
 #include "ground/base/counted.h"
 
 namespace systole {
@@ -91,21 +92,12 @@ bool is_shared(VolumeSpec::Kind kind) {
   return kind != VolumeSpec::Kind::local_ssd && kind != VolumeSpec::Kind::image && kind != VolumeSpec::Kind::hyperdisk;
 }
 
-bool is_under(const std::string& path, const std::string& mount) {
-  return path == mount || path.starts_with(mount.ends_with('/') ? mount : mount + "/");
-}
-
 }  // namespace
 
 Result<StorageSpeed> storage_of(const Workload& workload, const std::string& path, CatalogTables& tables) {
-  const VolumeSpec* volume = nullptr;
-  std::size_t longest = 0;
-  for (const auto& [mount, spec] : workload.volumes) {
-    if (mount.size() < longest || !is_under(path, mount)) continue;
-    volume = &spec;
-    longest = mount.size();
-  }
-  if (volume == nullptr) return StorageSpeed{.name = "the nodes' own disks", .source = "their speed is unknown"};
+  const MountedVolume* mounted = volume_of(workload.volumes, path);
+  if (mounted == nullptr) return StorageSpeed{.name = "the nodes' own disks", .source = "their speed is unknown"};
+  const VolumeSpec* volume = &mounted->second;
   StorageSpeed speed{.name = name_of(volume->kind), .shared = is_shared(volume->kind)};
   if (!volume->of.empty()) speed.name += " " + volume->of;
   if (volume->size) speed.name += " of " + to_string(*volume->size);

@@ -3,6 +3,7 @@
 // GoogleCloudPlatform/lustre-csi-driver and AI-Hypercomputer/xpk (stored copies of 2026).
 #include <algorithm>
 
+#include "describe/spec/mounted.h"
 #include "operate/render/names.h"
 #include "operate/render/quote.h"
 #include "operate/render/template.h"
@@ -12,10 +13,6 @@ namespace systole {
 namespace {
 
 using Kind = VolumeSpec::Kind;
-
-bool is_in(const std::string& folder, const std::string& path) {
-  return folder == path || folder.starts_with(path + "/");
-}
 
 constexpr const char* kClaim = R"(
 apiVersion: v1
@@ -250,19 +247,14 @@ bool is_held(const Workload& w, const std::string& folder) {
 }
 
 const VolumeSpec* new_volume_of(const Workload& w, const std::string& folder) {
-  std::string_view innermost;
-  const VolumeSpec* has_it = nullptr;
-  for (const auto& [path, volume] : w.volumes) {  // sorted: of those that have it, the innermost is the last
-    if (!is_in(folder, path)) continue;
-    innermost = path;
-    has_it = &volume;
-  }
-  for (const auto& [path, name] : w.claims)
-    if (is_in(folder, path) && path.size() > innermost.size()) has_it = nullptr;
+  const MountedVolume* has_it = volume_of(w.volumes, folder);
   if (has_it == nullptr) return nullptr;
-  const bool is_new = has_it->kind == Kind::filestore || has_it->kind == Kind::hyperdisk ||
-                      has_it->kind == Kind::local_ssd || (has_it->kind == Kind::claim && has_it->size);
-  return is_new ? has_it : nullptr;
+  for (const auto& [path, name] : w.claims)
+    if (is_in(folder, path) && path.size() > has_it->first.size()) return nullptr;
+  const VolumeSpec& volume = has_it->second;
+  const bool is_new = volume.kind == Kind::filestore || volume.kind == Kind::hyperdisk ||
+                      volume.kind == Kind::local_ssd || (volume.kind == Kind::claim && volume.size);
+  return is_new ? &volume : nullptr;
 }
 
 void add_volumes(const KubernetesJob& k, PodParts& parts) {
