@@ -76,13 +76,9 @@ void checkpoints_in_a_mounted_bucket(const Workload& w, Found& found) {
        fmt::format("checkpoint.folder: gs://{}/checkpoints, which is written without the mount", volume->second.of)});
 }
 
-void rows_of_padding(const Workload& w, Found& found) {
-  if (std::optional<Lint> padded = padded_rows(w)) found.push_back(*std::move(padded));
-}
-
 constexpr void (*kRules[])(const Workload&, Found&) = {
     held_out,         best_without_evaluation,        checkpoint_never, ragged_batch, high_rate,
-    rows_in_a_bucket, checkpoints_in_a_mounted_bucket, rows_of_padding};
+    rows_in_a_bucket, checkpoints_in_a_mounted_bucket};
 
 }  // namespace
 

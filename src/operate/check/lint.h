@@ -30,7 +30,7 @@ struct MeasuredRows {
 std::optional<Lint> padded_rows(const Workload& workload, bool static_shapes = false,
                                 const std::optional<MeasuredRows>& measured = std::nullopt);
 
-// In the order of the rules; empty: no warnings.
+// In the order of the rules; empty: no warnings. Without padded_rows, which who knows more than the workload asks.
 std::vector<Lint> lint(const Workload& workload);
 
 }  // namespace systole
