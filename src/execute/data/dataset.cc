@@ -71,6 +71,13 @@ std::string packing_path(const std::string& key, bool held_out, std::int64_t seq
   return in(key, fmt::format("{}-{}-{}.rows", held_out ? "held_out" : "train", sequence_length, name_of(policy)));
 }
 
+Result<Packing> read_packing(Store& store, const TokensManifest& manifest, bool held_out, std::int64_t sequence_length,
+                             PackingPolicy policy) {
+  const std::string path = packing_path(manifest.key, held_out, sequence_length, policy);
+  if (!TRY(store.exists(path))) return not_built(fmt::format("the packing table '{}'", path));
+  return open_packing(store, path, held_out ? manifest.held_out : manifest.train);
+}
+
 Result<TokensManifest> read_tokens_manifest(Store& store, const std::string& key) {
   const std::string path = in(key, "tokens.json");
   if (!TRY(store.exists(path))) return not_built(fmt::format("the dataset '{}'", key));

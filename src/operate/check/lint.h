@@ -23,7 +23,7 @@ std::optional<Lint> empty_rows(const Workload& workload);
 // What is known of the training rows once the data are built.
 struct MeasuredRows {
   double padding = 0;                          // the share of an epoch's positions
-  std::int64_t most = 0, most_of_targets = 0;  // tokens that 99% of the texts (of pairs: inputs, targets) do not exceed
+  std::int64_t most = 0, most_of_targets = 0;  // of pairs: tokens that 99% of the inputs and targets do not exceed
 };
 // Texts of many lengths, each in a row of its own, on a device for which every row has the same shape: it computes the
 // padding too. `static_shapes`: such a device, whatever the workload's resources say.

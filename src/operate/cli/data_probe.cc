@@ -13,6 +13,7 @@
 #include "ground/base/files.h"
 #include "ground/process/machine.h"
 #include "operate/cli/workload_options.h"
+#include "operate/run/built_data.h"
 #include "operate/run/feed_here.h"
 #include "operate/run/inject.h"
 #include "operate/run/plan_here.h"
@@ -29,22 +30,14 @@ struct ProbeOptions {
 
 // The built dataset of exactly these files, by their names and sizes: hashing a large text would take longer than the
 // probe. Nothing: none.
-std::optional<Dataset> built_dataset(Store& folder, const BuildOptions& options) {
-  for (const std::string& key : list_datasets(folder).value()) {
-    const Result<TokensManifest> manifest = read_tokens_manifest(folder, key);
-    if (!manifest.ok()) continue;
-    std::vector<std::pair<std::string, Bytes>> had, have;
-    for (const SourceFile& source : manifest->sources) had.emplace_back(source.path, source.size);
-    for (const TextFiles* files : {&options.train, options.held_out ? &*options.held_out : nullptr}) {
-      if (files == nullptr) continue;
-      for (const std::string& path : files->paths)
-        have.emplace_back(files->prefix + path, files->store->size(path).value());
-    }
-    if (had != have) continue;
-    Result<Dataset> dataset = open_dataset(folder, key, options.sequence_length, options.policy);
-    if (dataset.ok()) return *std::move(dataset);
+std::optional<BuiltData> built_data(const Workload& workload, const BuildOptions& options) {
+  NamedSizes sizes;
+  for (const TextFiles* files : {&options.train, options.held_out ? &*options.held_out : nullptr}) {
+    if (files == nullptr) continue;
+    for (const std::string& path : files->paths)
+      sizes.emplace_back(files->prefix + path, files->store->size(path).value());
   }
-  return std::nullopt;
+  return find_like_data(workload, std::move(sizes));
 }
 
 std::optional<Tokenizer> tokenizer_of(const std::optional<Dataset>& built, const BuildOptions& options) {
@@ -174,12 +167,12 @@ ExitCode data_probe(const ProbeOptions& options, Context& context) {
   hold_of(options.inject, context.clock);
   const TextBuild text = text_build_of(workload, loaded.source).value();
   const BuildOptions& build = text.options;
-  std::unique_ptr<Store> folder;
-  std::optional<Dataset> dataset;
   raise_open_files();  // each shard is one
-  if (Result<std::unique_ptr<Store>> opened = open_posix_store(workload.data.folder); opened.ok()) {
-    folder = *std::move(opened);
-    dataset = built_dataset(*folder, build);
+  const std::optional<BuiltData> built = built_data(workload, build);
+  std::optional<Dataset> dataset;
+  if (built) {
+    Result<Dataset> opened = open_dataset(*built->folder, built->manifest.key, build.sequence_length, build.policy);
+    if (opened.ok()) dataset = *std::move(opened);
   }
   const std::optional<Tokenizer> tokenizer = tokenizer_of(dataset, build);
   const FeedProbeOptions how{.budget = Seconds(options.seconds / 2)};

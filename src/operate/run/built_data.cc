@@ -11,33 +11,42 @@
 namespace systole {
 namespace {
 
-// Names and sizes of the training files, as a manifest's sources have them. Nothing: one is missing.
-std::optional<std::vector<std::pair<std::string, Bytes>>> training_files(const Workload& workload) {
+// Names and sizes of the workload's files, as a manifest's sources have them. Nothing: one is missing.
+std::optional<NamedSizes> files_of(const Workload& workload) {
   const Result<std::unique_ptr<Store>> root = open_posix_store("/");
   if (!root.ok()) return std::nullopt;
-  std::vector<std::string> below;
-  for (const std::string& pattern : workload.data.train.files) {
-    const Result<std::string> path = absolute_path(pattern);
-    if (!path.ok()) return std::nullopt;
-    below.push_back(path->substr(1));
-  }
-  const Result<std::vector<std::string>> names = expand_files(**root, below, "/");
-  if (!names.ok()) return std::nullopt;
-  std::vector<std::pair<std::string, Bytes>> files;
-  for (const std::string& name : *names) {
-    const Result<Bytes> size = (*root)->size(name);
-    if (!size.ok()) return std::nullopt;
-    files.emplace_back("/" + name, *size);
+  NamedSizes files;
+  for (const TextSpec* text : {&workload.data.train, &workload.data.held_out}) {
+    std::vector<std::string> below;
+    for (const std::string& pattern : text->files) {
+      const Result<std::string> path = absolute_path(pattern);
+      if (!path.ok()) return std::nullopt;
+      below.push_back(path->substr(1));
+    }
+    if (below.empty()) continue;
+    const Result<std::vector<std::string>> names = expand_files(**root, below, "/");
+    if (!names.ok()) return std::nullopt;
+    for (const std::string& name : *names) {
+      const Result<Bytes> size = (*root)->size(name);
+      if (!size.ok()) return std::nullopt;
+      files.emplace_back("/" + name, *size);
+    }
   }
   return files;
 }
 
-bool is_built_of(const TokensManifest& manifest, const std::vector<std::pair<std::string, Bytes>>& files) {
-  return std::ranges::all_of(files, [&](const auto& file) {
-    return std::ranges::any_of(manifest.sources, [&](const SourceFile& source) {
-      return source.path == file.first && source.size == file.second;
-    });
-  });
+// REQUIRES: `files` are sorted.
+bool is_built_of(const TokensManifest& manifest, const NamedSizes& files) {
+  if (manifest.sources.size() != files.size()) return false;
+  NamedSizes had;
+  for (const SourceFile& source : manifest.sources) had.emplace_back(source.path, source.size);
+  std::ranges::sort(had);
+  return had == files;
+}
+
+std::int64_t row_length(const Workload& workload) { return workload.model.context() + workload.model.target_context(); }
+PackingPolicy policy_of(const Workload& workload) {
+  return workload.data.packing ? PackingPolicy::packed : PackingPolicy::padded;
 }
 
 }  // namespace
@@ -57,22 +66,31 @@ Result<BuiltData> find_built_data(const Workload& workload, const WorkloadSource
   return built;
 }
 
-std::optional<BuiltData> find_like_data(const Workload& workload) {
-  if (workload.data.kind != DataSpec::Kind::text) return std::nullopt;
-  const auto files = training_files(workload);
-  if (!files || files->empty()) return std::nullopt;
+std::optional<BuiltData> find_like_data(const Workload& workload, NamedSizes files) {
   Result<std::unique_ptr<Store>> folder = open_posix_store(workload.data.folder);
   if (!folder.ok()) return std::nullopt;
   const Result<std::vector<std::string>> keys = list_datasets(**folder);
   if (!keys.ok()) return std::nullopt;
+  std::ranges::sort(files);
   const bool pairs = workload.model.task() == Task::pairs;
+  std::optional<TokensManifest> found;
   for (const std::string& key : *keys) {
     Result<TokensManifest> manifest = read_tokens_manifest(**folder, key);
-    if (!manifest.ok() || (manifest->use() == TokenizerUse::pairs) != pairs || !is_built_of(*manifest, *files))
-      continue;
-    return BuiltData{*std::move(folder), *std::move(manifest)};
+    if (!manifest.ok() || (manifest->use() == TokenizerUse::pairs) != pairs || !is_built_of(*manifest, files)) continue;
+    const Result<bool> exists = (*folder)->exists(packing_path(key, false, row_length(workload), policy_of(workload)));
+    const bool has_table = exists.ok() && *exists;
+    if (!found || has_table) found = *std::move(manifest);
+    if (has_table) break;
   }
-  return std::nullopt;
+  if (!found) return std::nullopt;
+  return BuiltData{*std::move(folder), *std::move(found)};
+}
+
+std::optional<BuiltData> find_like_data(const Workload& workload) {
+  if (workload.data.kind != DataSpec::Kind::text) return std::nullopt;
+  std::optional<NamedSizes> files = files_of(workload);
+  if (!files || files->empty()) return std::nullopt;
+  return find_like_data(workload, *std::move(files));
 }
 
 double EpochRows::padding() const { return padding_share(tokens, rows * (length + target_length)); }
@@ -94,6 +112,10 @@ Result<EpochRows> rows_of(const Workload& workload, const BuiltData& data) {
     all.rows = data.manifest.train.documents;
     return all;
   }
+  const Result<Packing> table =
+      read_packing(*data.folder, data.manifest, false, row_length(workload), policy_of(workload));
+  if (table.ok()) return rows_of(workload, *table);
+  if (table.error().kind != ErrorKind::not_found) return table.error();
   const DatasetLengths lengths = TRY(dataset_lengths(*data.folder, data.manifest, false, all.length));
   all.rows = all.packed ? lengths.packed_rows : lengths.documents.in_pieces(all.length).count();
   return all;
@@ -122,12 +144,15 @@ std::optional<MeasuredRows> measured_rows(const Workload& workload) {
   const std::optional<BuiltData> data = find_like_data(workload);
   if (!data) return std::nullopt;
   const Result<EpochRows> rows = rows_of(workload, *data);
+  if (!rows.ok()) return std::nullopt;
+  MeasuredRows measured{.padding = rows->padding()};
+  if (workload.model.task() != Task::pairs) return measured;
   const Result<DatasetLengths> lengths =
       dataset_lengths(*data->folder, data->manifest, false, workload.model.context());
-  if (!rows.ok() || !lengths.ok()) return std::nullopt;
-  return MeasuredRows{.padding = rows->padding(),
-                      .most = lengths->documents.quantile(0.99),
-                      .most_of_targets = lengths->targets ? lengths->targets->quantile(0.99) : 0};
+  if (!lengths.ok()) return std::nullopt;
+  measured.most = lengths->documents.quantile(0.99);
+  measured.most_of_targets = lengths->targets->quantile(0.99);
+  return measured;
 }
 
 }  // namespace systole

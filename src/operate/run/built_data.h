@@ -18,9 +18,12 @@ struct BuiltData {
 // Reads the text's bytes, for its key. Errors: not_found, and those of the files' checks.
 Result<BuiltData> find_built_data(const Workload& workload, const WorkloadSource& source);
 
-// The same without reading the text: a dataset in the workload's folder that was built of files of the same names and
-// sizes, for the same kind of model. Nothing: there is none, or it cannot be read.
-std::optional<BuiltData> find_like_data(const Workload& workload);
+// The same without reading the text: a dataset in the workload's folder that was built of exactly these files, by their
+// names and sizes, for the same kind of model; of several, one with the table of the workload's rows, if there is any.
+// Nothing: there is none, or it cannot be read.
+using NamedSizes = std::vector<std::pair<std::string, Bytes>>;
+std::optional<BuiltData> find_like_data(const Workload& workload, NamedSizes files);
+std::optional<BuiltData> find_like_data(const Workload& workload);  // of its files on this machine
 
 // The training rows of one epoch.
 struct EpochRows {
@@ -30,7 +33,8 @@ struct EpochRows {
   double padding() const;  // the share of positions that hold no token
 };
 EpochRows rows_of(const Workload& workload, const Packing& packing);
-// As they would be for this workload's context and packing. Errors: those of dataset_lengths.
+// As they would be for this workload's context and packing: by its table, if there is one; else all lengths are read.
+// Errors: those of read_packing and dataset_lengths.
 Result<EpochRows> rows_of(const Workload& workload, const BuiltData& data);
 // "an epoch is 33,921 rows of 256 tokens, packed: 0.3% is padding".
 std::string to_string(const EpochRows& rows);
