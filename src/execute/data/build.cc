@@ -198,8 +198,7 @@ class Builder {
       ++documents;
       const bool out = !options_.held_out && is_held_out(document.text, options_.held_out_fraction, options_.seed);
       held_out += out ? 1 : 0;
-      if (!out) sample.add(document.text);
-      if (!out && !document.target.empty()) sample.add(document.target);
+      if (!out) sample.add(document);
       if (reader.stats().bytes - reported > (std::int64_t{1} << 22))
         progress("reading", reported = reader.stats().bytes);
     }

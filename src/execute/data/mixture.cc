@@ -290,8 +290,7 @@ Result<Tokenizer> train_on_sources(std::span<const BuildOptions> sources, const 
     for (Document document; TRY(reader.next(document));) {
       if (is_held_out(document.text, source.held_out_fraction, source.seed)) continue;
       ++documents;
-      sample.add(document.text);
-      if (!document.target.empty()) sample.add(document.target);
+      sample.add(document);
       if (source.progress && documents % 4096 == 0) source.progress("reading", Bytes(reader.stats().bytes));
     }
     if (documents == 0)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "execute/data/text_source.h"
 #include "ground/base/philox.h"
 
 namespace systole {
@@ -26,6 +27,11 @@ void TextSample::add(std::string_view document) {
       entries_.pop();
     }
   }
+}
+
+void TextSample::add(const Document& document) {
+  add(document.text);
+  add(document.target);
 }
 
 std::vector<std::string> TextSample::take() {

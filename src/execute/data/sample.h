@@ -12,10 +12,13 @@
 
 namespace systole {
 
+struct Document;
+
 class TextSample {
  public:
   TextSample(Bytes limit, std::uint64_t seed) : limit_(limit.count()), seed_(seed) {}
   void add(std::string_view document);
+  void add(const Document& document);  // its text, and of a pair its target too
   // Returns the sample in the order of the random numbers, and empties it.
   std::vector<std::string> take();
 

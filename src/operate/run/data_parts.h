@@ -2,6 +2,7 @@
 // Parts of prepare_data that a mixture's sources need too. Private to run_data and run_mixture.
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ground/store/lock.h"
@@ -18,6 +19,10 @@ Result<BuildOptions> build_options(const Workload& workload, BucketFiles& files,
 
 // The lock for building in the folder, after its current holder has finished or died.
 Result<std::unique_ptr<FileLock>> lock_in_turn(const std::string& folder, const DataRequest& request);
+
+// Forks a child, which dies with this process: nothing in the child, which does its work and ends by _exit. Here, when
+// the child has ended: whether there was one. REQUIRES: no other threads, and no connections that a child would share.
+std::optional<bool> ended_child(const DataProgress& progress);
 
 // Complete datasets are opened by any number of processes at once; one process at a time builds in a folder.
 Result<Dataset> open_or_build(Store& store, const std::string& folder, const std::string& key, BuildOptions& options,

@@ -73,22 +73,28 @@ Result<BuildOptions> build_options(const Workload& workload, BucketFiles& files,
   return options;
 }
 
+std::optional<bool> ended_child(const DataProgress& progress) {
+  const pid_t parent = getpid(), child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);  // it died before that
+    return std::nullopt;
+  }
+  int status = 0;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (progress) progress({}, Bytes());  // clears the child's progress bar
+  return child > 0;
+}
+
 namespace {
 
 // build_dataset in a forked child. If the child fails, this process builds, and so finds the error.
 Result<Dataset> build_apart(Store& folder, BuildOptions& options) {
   bool is_copy = false;
   options.made_elsewhere = [&is_copy, &options] {
-    const pid_t copy = fork();
-    if (copy == 0) {
-      is_copy = true;
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      return false;
-    }
-    int status = 0;
-    while (copy > 0 && waitpid(copy, &status, 0) < 0 && errno == EINTR) continue;
-    if (options.progress) options.progress({}, Bytes());  // clears the child's progress bar
-    return copy > 0;
+    const std::optional<bool> ended = ended_child(options.progress);
+    is_copy = !ended;
+    return ended.value_or(false);
   };
   try {
     Result<Dataset> built = build_dataset(folder, options);

@@ -1,11 +1,7 @@
 #include "operate/run/run_mixture.h"
 
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <csignal>
 #include <limits>
 
 #include "ground/base/counted.h"
@@ -130,18 +126,14 @@ class Preparation {
     };
     if (!request_.apart) return train_here();
     // In a child, as datasets are built; if it fails, this process finds the error.
-    const pid_t copy = fork();
-    if (copy == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
+    TRY(files_.bring());  // before the fork: its child would share the connections
+    if (!ended_child(request_.progress)) {
       int code = 1;
       try {
         code = train_here().ok() ? 0 : 1;
       } catch (...) {}
       _exit(code);
     }
-    int status = 0;
-    while (copy > 0 && waitpid(copy, &status, 0) < 0 && errno == EINTR) continue;
-    if (request_.progress) request_.progress({}, Bytes());
     return TRY(folder_.exists(path)) ? Status() : train_here();
   }
 
