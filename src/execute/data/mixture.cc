@@ -200,6 +200,12 @@ Mixture::HeldOutPass Mixture::held_out_pass(std::int64_t batch_rows) const {
   return pass;
 }
 
+std::int64_t Mixture::held_out_batches(std::int64_t batch_rows) const {
+  std::int64_t batches = 0;
+  for (const Part& part : parts) batches += (part.held_out_rows + batch_rows - 1) / batch_rows;
+  return batches;
+}
+
 MixtureInputs mixture_inputs(const MixtureOptions& options, std::span<const DatasetInputs> texts) {
   MixtureInputs inputs;
   inputs.text = fmt::format("mixture {}\nby {}\nexhausted {}\nseed {}\n", kVersion, name_of(options.by),

@@ -61,6 +61,7 @@ struct Mixture {
     std::vector<std::size_t> sources;  // of each batch
   };
   HeldOutPass held_out_pass(std::int64_t batch_rows) const;
+  std::int64_t held_out_batches(std::int64_t batch_rows) const;  // of that pass
 };
 
 // Everything that the mixture's order and rows depend on, a line each, and its key. `texts`: of the sources, as they are

@@ -171,6 +171,7 @@ TEST_F(Mixed, EverySourceHoldsOutByHashAndTheFirstBatchesAreOfAll) {
     rows += batch->rows;
   }
   EXPECT_EQ(batches, pass.sources.size());
+  EXPECT_EQ(data.mixture.held_out_batches(4), std::ssize(pass.sources));
   for (std::size_t s = 0; s < 2; ++s) EXPECT_EQ(labels[s], data.mixture.parts[s].manifest.held_out.tokens);
   EXPECT_EQ(bytes, data.dataset.manifest.held_out.bytes);
   EXPECT_EQ(rows, data.dataset.held_out->packing.rows());

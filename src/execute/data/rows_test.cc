@@ -330,6 +330,10 @@ TEST_F(Rows, ARemainderMayBeDropped) {
   RowReader whole = RowReader::open(data_, dropping).value();
   EXPECT_EQ(whole.next().value()->next, (RowCursor{1, 0}));
   dropping.batch_rows = 1;  // the last step fits
+  dropping.batch_rows = 7;
+  EXPECT_EQ(RowReader::open(data_, dropping, {3, rows - 6}).value().cursor(), (RowCursor{4, 0})) << "no step crosses";
+  EXPECT_EQ(RowReader::open(data_, dropping, {3, rows - 7}).value().cursor(), (RowCursor{3, rows - 7}));
+  dropping.batch_rows = 1;
   RowReader single = RowReader::open(data_, dropping, {0, rows - 2}).value();
   EXPECT_EQ(single.next().value()->next, (RowCursor{0, rows - 1}));
   EXPECT_EQ(single.next().value()->next, (RowCursor{1, 0}));

@@ -18,7 +18,8 @@
 namespace systole::cli {
 namespace {
 
-constexpr std::int64_t kMostShapes = 64;  // to keep a waste that is asked for
+constexpr std::int64_t kMostShapes = 64;    // to keep a waste that is asked for
+constexpr std::int64_t kLimitShapes = 256;  // each is a Program, and finding the best ones takes memory for each
 
 struct DataLengthsOptions {
   WorkloadArguments workload;
@@ -77,6 +78,13 @@ Texts texts_of_workload(const DataLengthsOptions& options) {
   if (!texts.targets) texts.packed = lengths.packed_rows;
   texts.workload = workload;
   return texts;
+}
+
+void check_shapes(std::int64_t shapes) {
+  if (shapes <= kLimitShapes) return;
+  fail(error(ErrorKind::invalid, "--shapes: {} are more than {}, each a Program to compile", with_commas(shapes),
+             kLimitShapes)
+           .hinted(fmt::format("--shapes {}", kLimitShapes)));
 }
 
 double waste_of(const std::string& text) {
@@ -155,6 +163,7 @@ Shown show(const LengthHistogram& lengths, const std::string& head, std::int64_t
 }
 
 ExitCode data_lengths(const DataLengthsOptions& options, Context& context) {
+  check_shapes(options.shapes);
   if (!options.svg.empty()) check_writable(options.svg).value();
   Texts texts = is_histogram(options.workload.path) ? texts_of_file(options) : texts_of_workload(options);
   if (texts.longest == 0) {

@@ -77,6 +77,9 @@ TEST_F(DataLengths, claims_about_buckets) {
   EXPECT_TRUE(has(few.err, "more than 5% is padding")) << few.err;
   const Node best = lengths({"claim.json", "--shapes", "2"});
   EXPECT_EQ(to_json(*best.find("edges")), "[250,2000]");
+  const Captured many = systole_.run({"data", "lengths", "claim.json", "--shapes", "100000"});
+  EXPECT_EQ(many.exit.code, 2) << many.out;
+  EXPECT_TRUE(has(many.err, "hint: --shapes 256\n")) << many.err;
 }
 
 TEST_F(DataLengths, of_a_dataset_are_those_it_is_packed_into) {

@@ -32,7 +32,7 @@ std::int64_t evaluation_batches(const PlannedRun& p) {
   if (p.job.evaluation_rows == 0) return 0;
   std::int64_t rows = p.workload.data.held_out_rows;
   if (p.data.dataset && p.data.dataset->held_out) rows = p.data.dataset->held_out->packing.rows();
-  if (p.data.mixture) return std::ssize(p.data.mixture->held_out_pass(p.job.evaluation_rows).sources);
+  if (p.data.mixture) return p.data.mixture->held_out_batches(p.job.evaluation_rows);
   return (rows + p.job.evaluation_rows - 1) / p.job.evaluation_rows;
 }
 
