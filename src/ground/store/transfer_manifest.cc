@@ -35,7 +35,7 @@ Result<FolderManifest> parse(const std::string& text, const std::string& shown) 
   if (node.text_at("systole") != "manifest") return node.wrong("a manifest of `systole data stage`");
   if (const std::int64_t version = TRY(TRY(node.get("version"))->as_int(1)); version > kVersion) {
     return error(ErrorKind::unsupported, "'{}' has version {}, and this program reads {}", shown, version, kVersion)
-        .hinted("verify it with the systole that staged it");
+        .hinted("install the version that staged it");
   }
   FolderManifest manifest{.from = node.text_at("from")};
   for (const Node& row : TRY(node.get("objects"))->items()) manifest.rows.push_back(TRY(read_row(row)));

@@ -227,7 +227,7 @@ TEST_F(TransferTest, the_manifest_goes_durably_before_anything_changes) {
   gcs_.store("x/a", "1");
   Place to = folder_at(at("to"));
   ASSERT_TRUE(send(bucket("x"), to, {.manifest = true}).ok());
-  gcs_.store("x/b", "2");
+  gcs_.store("x/deep/b", "2");  // the root is not settled for it
   const std::unique_ptr<ObjectStore> under = std::move(to.objects);
   auto watched = std::make_unique<FaultyObjects>(*under);
   const FaultyObjects& seen = *watched;
