@@ -11,6 +11,17 @@ PipelineStrategy pipeline_on(const Mesh& mesh, const Strategy& strategy) {
   return pipeline;
 }
 
+// Steps of several shapes are plain ones.
+void check_one_shape(const Strategy& strategy, bool staged) {
+  const bool exact = strategy.logical_shards > 0;
+  if (!staged && !exact && strategy.probes.empty()) return;
+  const char* what = staged ? "a pipeline has" : exact ? "exact training has" : "probes have";
+  const char* hint = staged  ? "a mesh without the axis pipe, or rows of one length: take data.buckets out"
+                     : exact ? "train.exact: false, or rows of one length: take data.buckets out"
+                             : "run it without probes";
+  fail(key_error(ErrorKind::unsupported, "data.buckets", "{} one length of rows yet", what).hinted(hint));
+}
+
 // Exact training and probes are not supported with a pipeline or an axis "context".
 void check_supported(const Mesh& mesh, const Strategy& strategy, bool staged) {
   const bool exact = strategy.logical_shards > 0;
@@ -38,12 +49,18 @@ std::unique_ptr<TrainingPolicy> policy_of(TrainingBuilder& builder, std::int64_t
 
 }  // namespace
 
+void TrainingPolicy::add_shape(std::int64_t length, const Graph&) { CHECK(false, "rows of {} in this step", length); }
+
+std::string train_schedule(std::int64_t length) { return fmt::format("train.{}", length); }
+std::string shape_prefix(std::int64_t length) { return fmt::format("{}/", length); }
+
 Program training_program(const std::string& name, const Graph& loss, const std::optional<Graph>& evaluation,
                          const Mesh& mesh, const Strategy& strategy, const Target& target,
-                         const WorkspaceOf& workspace_of, std::int64_t device) {
+                         const WorkspaceOf& workspace_of, std::int64_t device, std::span<const StepShape> shapes) {
   if (strategy.microbatches < 1) fail(error(ErrorKind::invalid, "{} microbatches", strategy.microbatches));
   TrainingBuilder builder(name, without_single_axes(mesh), strategy, target, workspace_of);
-  return builder.build(*policy_of(builder, device), loss, evaluation);
+  if (!shapes.empty()) check_one_shape(strategy, pipeline_on(builder.mesh(), strategy).num_chunks() > 1);
+  return builder.build(*policy_of(builder, device), loss, evaluation, shapes);
 }
 
 }  // namespace systole

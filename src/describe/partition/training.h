@@ -21,10 +21,12 @@
 // Schedules:
 //
 //   "train"     one step
+//   "train.64"  one step of rows of 64 tokens, for each shape beside that of "train" (StepShape)
 //   "evaluate"  if there is an evaluation graph; its inputs are "evaluate/<name>", its loss is "evaluate/loss"
 //   "snapshot"  if Strategy::snapshot
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "describe/autodiff/autodiff.h"
@@ -56,6 +58,16 @@ struct Strategy {
   std::vector<std::string> probes;  // globs (probe.h): outputs "probe/<name>" of the last microbatch
 };
 
+// A step whose rows are shorter than those of "train": the graph of its microbatch. It has inputs, residuals, "forward"
+// and "backward" of its own, named by the length ("64/tokens", "forward.64"); everything else is shared with "train".
+// Only one schedule runs at a time, so the arena is that of the largest shape.
+struct StepShape {
+  std::int64_t length = 0;
+  Graph loss;
+};
+std::string train_schedule(std::int64_t length);  // "train.64"
+std::string shape_prefix(std::int64_t length);    // "64/", of the names of its inputs
+
 // `loss`: the graph of one microbatch over all devices, in f32. Its outputs, "loss" among them, are scalars: sums over
 // rows. `evaluation`: the same model without dropout, for any batch. `device`: the device that the Program is for.
 //
@@ -70,8 +82,11 @@ struct Strategy {
 // In exact training (exact.h) `loss` is the graph of one microbatch of one logical shard, `evaluation` that of one
 // shard. The Program depends on the shards that the device owns; their inputs are inputs of the device, one slot per
 // microbatch. "loss" and "evaluate/loss" are sums over all shards, in one slot.
+//
+// `shapes`: other lengths of rows. Errors: Failure(unsupported) with a pipeline, exact training or probes.
 Program training_program(const std::string& name, const Graph& loss, const std::optional<Graph>& evaluation,
                          const Mesh& mesh, const Strategy& strategy, const Target& target,
-                         const WorkspaceOf& workspace_of, std::int64_t device = 0);
+                         const WorkspaceOf& workspace_of, std::int64_t device = 0,
+                         std::span<const StepShape> shapes = {});
 
 }  // namespace systole

@@ -36,7 +36,8 @@ std::vector<Pass> TrainingBuilder::typing_passes() const {
   return passes;
 }
 
-Program TrainingBuilder::build(TrainingPolicy& policy, const Graph& loss, const std::optional<Graph>& evaluation) {
+Program TrainingBuilder::build(TrainingPolicy& policy, const Graph& loss, const std::optional<Graph>& evaluation,
+                               std::span<const StepShape> shapes) {
   policy_ = &policy;
   const std::vector<Pass> typing = typing_passes();
   const Graph typed = run_passes(loss, typing);
@@ -49,6 +50,7 @@ Program TrainingBuilder::build(TrainingPolicy& policy, const Graph& loss, const 
   policy.add_forward_backward(typed);
   policy.add_update();
   policy.add_schedule();
+  for (const StepShape& shape : shapes) policy.add_shape(shape.length, run_passes(shape.loss, typing));
   if (evaluation) policy.add_evaluation(run_passes(*evaluation, typing));
   if (strategy_.snapshot) add_snapshot();
   return strategy_.placed ? builder_.finish() : builder_.unplaced();
@@ -115,14 +117,14 @@ DType TrainingBuilder::reduce_type(const Parameter& p) const {
 
 void TrainingBuilder::add_data_inputs(const Graph& graph, const std::string& prefix, int slots) {
   for (const GraphInput& input : graph.inputs()) {
-    if (input.parameter || is_between(input.name) || builder_.has_value(prefix + input.name)) continue;
+    const std::string name = is_scalar_input(input.name) ? input.name : prefix + input.name;
+    if (input.parameter || is_between(input.name) || builder_.has_value(name)) continue;
     const Type& type = graph.type(input.value);
     if (!divides(type, policy_->rows(type), mesh())) {
       fail(error(ErrorKind::invalid, "'{}' {} does not divide over the devices ({})", input.name, to_string(type),
                  to_string(mesh())));
     }
-    add_value(prefix + input.name, type, policy_->rows(type), Residence::input,
-              is_scalar_input(input.name) ? 1 : slots);
+    add_value(name, type, policy_->rows(type), Residence::input, is_scalar_input(input.name) ? 1 : slots);
   }
 }
 
@@ -133,7 +135,9 @@ void TrainingBuilder::add_output(const std::string& name, DType dtype, int slots
 Bindings TrainingBuilder::data_bindings(const Graph& graph, const std::string& prefix, bool by_microbatch) const {
   Bindings bindings;
   for (const GraphInput& input : graph.inputs()) {
-    if (!input.parameter) bindings[input.name] = {prefix + input.name, by_microbatch && !is_scalar_input(input.name)};
+    if (input.parameter) continue;
+    const bool scalar = is_scalar_input(input.name);
+    bindings[input.name] = {scalar ? input.name : prefix + input.name, by_microbatch && !scalar};
   }
   return bindings;
 }

@@ -25,7 +25,8 @@ class TrainingBuilder {
   TrainingBuilder(const std::string& name, const Mesh& mesh, const Strategy& strategy, const Target& target,
                   const WorkspaceOf& workspace_of);
   // REQUIRES: called once. Errors: as training_program.
-  Program build(TrainingPolicy& policy, const Graph& loss, const std::optional<Graph>& evaluation);
+  Program build(TrainingPolicy& policy, const Graph& loss, const std::optional<Graph>& evaluation,
+                std::span<const StepShape> shapes = {});
 
   const Strategy& strategy() const { return strategy_; }
   int microbatches() const { return strategy_.microbatches; }
@@ -45,7 +46,7 @@ class TrainingBuilder {
                  std::optional<Parameter> parameter = std::nullopt);
   void add_parameter(const Parameter& p);   // also to trained(), if it is trainable
   void add_parameters(const Graph& graph);  // those that the Program lacks
-  // Adds inputs of the graph that are neither parameters nor from another chunk. Scalars have one slot.
+  // Adds inputs of the graph that are neither parameters nor from another chunk. Scalars have one slot and no prefix.
   // Errors: Failure(invalid) when the mesh does not divide the rows.
   void add_data_inputs(const Graph& graph, const std::string& prefix, int slots);
   void add_output(const std::string& name, DType dtype, int slots);

@@ -28,20 +28,15 @@ class PlainTraining final : public TrainingPolicy {
     builder_.add_update(false);
   }
 
-  void add_schedule() override {
-    ProgramBuilder& program = builder_.program();
-    Schedule schedule{"train", {}};
-    const auto act = [&](const char* function, int microbatch) {
-      schedule.actions.push_back({program.function_index(function), 0, microbatch, Stream::compute, {}});
-    };
-    if (microbatches() > 1) act("zero", 0);
-    for (int mb = 0; mb < microbatches(); ++mb) {
-      act("forward", mb);
-      act("backward", mb);
-    }
-    if (program.has_function("reduce")) act("reduce", 0);
-    act("update", 0);
-    program.add_schedule(std::move(schedule));
+  void add_schedule() override { add_step("train", ""); }
+
+  void add_shape(std::int64_t length, const Graph& loss) override {
+    const std::string suffix = fmt::format(".{}", length);
+    WholeModel shape(builder_, shape_prefix(length), suffix);
+    shape.add_inputs(loss, microbatches());
+    shape.add_forward(loss, [](const std::string& name) { return name; });
+    shape.add_backward("backward", microbatches() > 1, false);
+    add_step(train_schedule(length), suffix);
   }
 
   void add_evaluation(Graph evaluation) override {
@@ -53,6 +48,23 @@ class PlainTraining final : public TrainingPolicy {
 
  private:
   int microbatches() const { return builder_.microbatches(); }
+
+  // `suffix`: of the forward and backward of its shape.
+  void add_step(const std::string& name, const std::string& suffix) {
+    ProgramBuilder& program = builder_.program();
+    Schedule schedule{name, {}};
+    const auto act = [&](const std::string& function, int microbatch) {
+      schedule.actions.push_back({program.function_index(function), 0, microbatch, Stream::compute, {}});
+    };
+    if (microbatches() > 1) act("zero", 0);
+    for (int mb = 0; mb < microbatches(); ++mb) {
+      act("forward" + suffix, mb);
+      act("backward" + suffix, mb);
+    }
+    if (program.has_function("reduce")) act("reduce", 0);
+    act("update", 0);
+    program.add_schedule(std::move(schedule));
+  }
 
   WholeModel model_;
 };

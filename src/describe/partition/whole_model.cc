@@ -8,7 +8,7 @@ namespace systole {
 
 void WholeModel::add_inputs(const Graph& loss, int slots) {
   builder_.add_parameters(loss);
-  builder_.add_data_inputs(loss, "", slots);
+  builder_.add_data_inputs(loss, prefix_, slots);
   sums_ = {"loss"};
   for (const GraphOutput& output : loss.outputs()) {
     if (output.name != "loss") sums_.push_back(output.name);
@@ -37,7 +37,7 @@ void WholeModel::add_forward(const Graph& loss, const std::function<std::string(
     forward = std::move(cut.graph);
     residual_layouts_ = std::move(cut.outputs);
   }
-  Bindings in = builder_.data_bindings(forward, "", true), out;
+  Bindings in = builder_.data_bindings(forward, prefix_, true), out;
   for (const std::string& name : sums_) out[name] = {value_of(name), true};
   for (std::size_t o = 0; o < forward.outputs().size(); ++o) {
     const GraphOutput& output = forward.outputs()[o];
@@ -48,18 +48,26 @@ void WholeModel::add_forward(const Graph& loss, const std::function<std::string(
       continue;
     }
     const Layout& layout = builder_.alone() ? whole : residual_layouts_.at(output.name);
-    builder_.add_value(output.name, whole_types[o], layout, Residence::residual, 1);
-    out[output.name] = {output.name, true};
+    builder_.add_value(prefix_ + output.name, whole_types[o], layout, Residence::residual, 1);
+    out[output.name] = {prefix_ + output.name, true};
     residuals_.push_back(output.name);
   }
-  backward_in_ = builder_.data_bindings(backward_, "", true);
-  for (const std::string& residual : residuals_) backward_in_[residual] = {residual, true};
-  builder_.add_function("forward", std::move(forward), in, out);
+  backward_in_ = builder_.data_bindings(backward_, prefix_, true);
+  for (const std::string& residual : residuals_) backward_in_[residual] = {prefix_ + residual, true};
+  builder_.add_function("forward" + suffix_, std::move(forward), in, out);
 }
 
 void WholeModel::add_backward(const std::string& name, bool adds, bool by_slot) {
-  builder_.add_backward(
-      {name, backward_, adds, by_slot, builder_.trained(), backward_in_, {}, residuals_, residual_layouts_, {}});
+  builder_.add_backward({name + suffix_,
+                         backward_,
+                         adds,
+                         by_slot,
+                         builder_.trained(),
+                         backward_in_,
+                         {},
+                         residuals_,
+                         residual_layouts_,
+                         {}});
 }
 
 WholeModel::Evaluation WholeModel::add_evaluation(Graph evaluation, int slots, bool by_microbatch) {

@@ -13,7 +13,9 @@ namespace systole {
 
 class WholeModel {
  public:
-  explicit WholeModel(TrainingBuilder& builder) : builder_(builder) {}
+  // `prefix`: of the names of its inputs and residuals; `suffix`: of those of its functions.
+  explicit WholeModel(TrainingBuilder& builder, std::string prefix = "", std::string suffix = "")
+      : builder_(builder), prefix_(std::move(prefix)), suffix_(std::move(suffix)) {}
 
   // Parameters, and the batch in `slots` slots.
   void add_inputs(const Graph& loss, int slots);
@@ -35,6 +37,7 @@ class WholeModel {
   std::vector<std::string> also_probed() const;
 
   TrainingBuilder& builder_;
+  std::string prefix_, suffix_;
   std::vector<std::string> sums_;
   Graph backward_{"backward"};
   Bindings backward_in_;
