@@ -297,6 +297,7 @@ std::vector<BrokenRule> broken_rules(const Workload& workload) {
   check_tokenizer(workload, broken);
   check_held_out(workload, broken);
   check_mixture(workload, broken);
+  check_buckets(workload, broken);
   check_end(workload, broken);
   check_training(workload, broken);
   for (BrokenRule& rule : broken_layout_rules(workload)) broken.push_back(std::move(rule));

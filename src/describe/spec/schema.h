@@ -94,6 +94,7 @@ bool applies(const Key& key, Workload& workload);
 
 std::vector<BrokenRule> broken_rules(const Workload& workload);
 void check_mixture(const Workload& workload, std::vector<BrokenRule>& broken);  // part of them
+void check_buckets(const Workload& workload, std::vector<BrokenRule>& broken);  // part of them
 
 // The parts of the schema.
 void add_model_keys(Schema& schema);
@@ -102,6 +103,7 @@ void add_mla_keys(Schema& schema);  // model.mla: latent attention
 void add_data_keys(Schema& schema);
 void add_masking_keys(Schema& schema);  // data.masking
 void add_mixture_keys(Schema& schema);  // data.mixture: several sources
+void add_bucket_keys(Schema& schema);   // data.buckets: rows of several lengths
 void add_train_keys(Schema& schema);
 void add_run_keys(Schema& schema);
 void add_serve_keys(Schema& schema);  // serve: slots, objective, traffic

@@ -257,8 +257,10 @@ void add_data_keys(Schema& schema) {
                   .codec = bool_codec(AT(data.packing)),
                   .doc = "Several documents share a row; no token looks into another document.",
                   .more = "false: one piece of a document a row, the rest of the row is empty; so are a t5's pairs.",
-                  .default_yaml = "true",
+                  .derived = "false beside data.buckets, else true",
+                  .derive = [](Workload& w) { w.data.packing = !w.data.buckets; },
                   .when = kText});
+  add_bucket_keys(schema);
   keys.push_back(
       {.path = "data.drop_remainder",
        .codec = flag_codec(AT(data.drop_remainder)),

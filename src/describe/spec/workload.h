@@ -100,6 +100,15 @@ struct MixtureSpec {
   std::vector<Phase> schedule;  // empty: the same weights throughout
 };
 
+// Rows of a few lengths in place of one.
+struct BucketsSpec {
+  bool automatic = false;           // the edges follow from the data's lengths
+  std::vector<std::int64_t> edges;  // lengths of rows, ascending; empty if automatic
+  // If automatic: the least number of edges that keep the share of padding to `waste`, at most `shapes`.
+  double waste = 0.05;
+  std::int64_t shapes = 8;
+};
+
 struct DataSpec {
   enum class Kind { text, linear };
 
@@ -109,6 +118,7 @@ struct DataSpec {
   double held_out_fraction = 0;  // fraction of the training documents, chosen by hash, when held_out has no files
   TokenizerSpec tokenizer;
   bool packing = true;                         // several documents per row
+  std::optional<BucketsSpec> buckets;          // of rows by length; then packing is false
   bool drop_remainder = false;                 // rows at an epoch's end that do not fill a step
   std::int64_t seed = 0;                       // for row order, the held-out hash and synthetic data
   std::string folder;                          // folder for prepared data
