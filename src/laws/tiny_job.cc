@@ -99,9 +99,14 @@ Program TinyJob::program_of(const Model& model, std::int64_t rows, const Strateg
   CHECK(rows % parts == 0, "{} rows in {} microbatches", rows, parts);
   const BatchShape shape{rows / parts}, whole{strategy.logical_shards > 0 ? rows / parts : rows};
   Device& d = *device_;
+  std::vector<StepShape> shapes;
+  for (const std::int64_t length : rank_.lengths) {
+    const std::int64_t of_step = rows * (model.context() / length);
+    shapes.push_back({length, model.loss({.rows = of_step / parts, .sequence_length = length}, dropout)});
+  }
   Program program = training_program(
       "tiny", model.loss(shape, dropout), model.loss(whole, false), rank_.mesh, strategy, d.target(),
-      [&d](const Graph& g, const GraphNode& n) { return d.workspace(g, n); }, rank_.device);
+      [&d](const Graph& g, const GraphNode& n) { return d.workspace(g, n); }, rank_.device, shapes);
   return rank_.joined ? fused_step(program) : program;
 }
 
@@ -166,25 +171,25 @@ void TinyJob::set_evaluation(const Batch& batch) {
   }
 }
 
-void TinyJob::set_batch(const Batch& batch) {
+void TinyJob::set_batch(const Batch& batch, const std::string& prefix) {
   labels_ = 0;
-  set_evaluation(batch);  // first, because inputs of schedules may share offsets
+  if (prefix.empty()) set_evaluation(batch);  // first, because inputs of schedules may share offsets
   const std::optional<LogicalShards>& shards = program_->shards;
   for (const auto& [name, tensor] : batch) {
-    put_rows(name, name, tensor, shards ? shards->microbatches : 1);
+    put_rows(prefix + name, name, tensor, shards ? shards->microbatches : 1);
     if (name == "labels") {
       for (const double label : tensor.values()) labels_ += label >= 0 ? 1 : 0;
     } else if (name == "y") {
       labels_ = tensor.shape()[0];
     }
   }
-  if (const auto row = program_->find_value("row")) {
+  if (const auto row = program_->find_value(prefix + "row")) {
     const ProgramValue& value = program_->values[static_cast<std::size_t>(*row)];
     const std::int64_t rows = batch.begin()->second.shape()[0] / value.slots;
     for (int slot = 0; slot < value.slots; ++slot) {
       const std::int64_t first =
           shards ? std::max<std::int64_t>(0, shards->first_row(slot, shards->microbatches)) : slot * rows;
-      put("row", {static_cast<double>(first)}, slot);
+      put(prefix + "row", {static_cast<double>(first)}, slot);
     }
     put("seed", {5});
     put("step", {1});
@@ -196,10 +201,10 @@ void TinyJob::set_batch(const Batch& batch) {
   }
 }
 
-void TinyJob::step(double rate) {
+void TinyJob::step(double rate, const std::string& schedule) {
   put("rate", {rate});
   put("label_count", {static_cast<double>(labels_)});
-  executor_->run(program_->schedule_named("train")).value();
+  executor_->run(program_->schedule_named(schedule)).value();
 }
 
 std::vector<double> TinyJob::get(const std::string& name, int slot) { return tensor(name, slot).values(); }

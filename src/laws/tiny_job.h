@@ -39,6 +39,7 @@ struct TinyRank {
   std::int64_t device = 0;                           // in the mesh
   bool joined = false;                               // fused step
   std::shared_ptr<const Program> program = nullptr;  // shared with another rank if all have the same; nullptr: its own
+  std::vector<std::int64_t> lengths = {};            // of rows of further steps, which have `rows` x floor(T / length)
 };
 
 class TinyJob {
@@ -49,9 +50,9 @@ class TinyJob {
 
   // Parameters depend only on their names, state is zero: all jobs of one model begin equal.
   void begin();
-  void set_batch(const Batch& batch);
+  void set_batch(const Batch& batch, const std::string& prefix = "");
   void set_evaluation(const Batch& batch);  // only its inputs
-  void step(double rate = 1e-2);            // runs the schedule "train"
+  void step(double rate = 1e-2, const std::string& schedule = "train");
 
   // This rank's shard of a value.
   std::vector<double> get(const std::string& value, int slot = 0);

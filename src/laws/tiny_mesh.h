@@ -26,7 +26,7 @@ class TinyMesh {
  public:
   using MakeDevice = std::function<std::unique_ptr<Device>(std::int64_t rank)>;
   TinyMesh(const Model& model, std::int64_t rows, const Strategy& strategy, const Mesh& mesh, bool dropout,
-           const MakeDevice& make_device, bool joined = false)
+           const MakeDevice& make_device, bool joined = false, const std::vector<std::int64_t>& lengths = {})
       : mesh_(mesh), transports_(loopback(static_cast<std::int32_t>(mesh.num_devices())).value()) {
     // Building a Program takes ten times as long as its step. Programs of ranks differ only if workers own logical
     // shards, or belong to several stages.
@@ -36,7 +36,7 @@ class TinyMesh {
       std::unique_ptr<Device> made = make_device(device);
       made->connect(communicators_.back().get());
       jobs_.push_back(std::make_unique<TinyJob>(model, rows, strategy, std::move(made), dropout,
-                                                TinyRank{mesh, device, joined, of_all}));
+                                                TinyRank{mesh, device, joined, of_all, lengths}));
       if (strategy.logical_shards == 0 && !mesh.find(kPipelineAxis).ok()) of_all = jobs_.back()->shared_program();
     }
   }
@@ -109,10 +109,10 @@ inline DecoderSpec divisible_mixture() {
 }
 
 // Each rank computed, moved and sent exactly what its Program states, as integers.
-inline void expect_planned(TinyMesh& mesh, std::int64_t steps = 1) {
+inline void expect_planned(TinyMesh& mesh, std::int64_t steps = 1, const std::string& schedule = "train") {
   for (std::size_t rank = 0; rank < mesh.size(); ++rank) {
     const Program& program = mesh.job(rank).program();
-    const Schedule& train = program.schedule_named("train");
+    const Schedule& train = program.schedule_named(schedule);
     std::vector<std::int64_t> calls(program.functions.size(), 0);
     for (const Action& action : train.actions) calls[static_cast<std::size_t>(action.function)] += steps;
     for (std::size_t f = 0; f < calls.size(); ++f) {

@@ -25,7 +25,30 @@ RecomputePolicy policy_of(const RecomputeSpec& spec) {
   return {};
 }
 
+// Refuses what steps of several lengths do not do yet.
+Status check_shapes(const Workload& workload, const Mesh& mesh, const Target& target) {
+  if (step_lengths(workload).empty()) return {};
+  const auto refused = [](const std::string& what, const char* hint) {
+    return key_error(ErrorKind::unsupported, "data.buckets", "{} has rows of one length yet", what)
+        .hinted(fmt::format("{}, or take data.buckets out", hint));
+  };
+  if (target.whole_steps) return refused(target.name + ", which takes a step as one program,", "--backend cpu");
+  if (mesh.size_along(kContextAxis) > 1) return refused("a mesh with the axis context", "a mesh without it");
+  const auto* decoder = std::get_if<DecoderSpec>(&workload.model.family);
+  if (decoder != nullptr && decoder->moe.experts > 0)
+    return refused("a mixture of experts, whose capacity counts a row's tokens,", "a model without experts");
+  return {};
+}
+
 }  // namespace
+
+std::vector<std::int64_t> step_lengths(const Workload& workload) {
+  if (!workload.data.buckets) return {};
+  std::vector<std::int64_t> lengths = workload.data.buckets->edges;
+  const std::int64_t context = workload.model.context();
+  if (!workload.data.buckets->automatic && lengths.back() < context) lengths.push_back(context);
+  return lengths;
+}
 
 Strategy strategy_of(const Workload& workload) {
   const TrainSpec& train = workload.train;
@@ -66,23 +89,45 @@ Result<Job> make_job(const Workload& workload, const Strategy& strategy, const T
                        "a pipeline does not run on {}, which takes a step as one program", target.name)
           .hinted("a mesh without the axis pipe; or --device cpu");
     }
+    TRY(check_shapes(workload, mesh, target));
     const TrainingLayouts layouts(without_single_axes(mesh), strategy.sharding);
     TRY(layouts.check(job.model->parameters()));
     const std::int64_t parts = layouts.row_parts();
-    const auto rows = [&](std::int64_t microbatches) { return (train.batch + microbatches - 1) / microbatches; };
-    job.microbatch_rows =
-        train.exact ? rows(strategy.microbatches * train.logical_shards) : rows(train.microbatches * parts) * parts;
+    // Rows of a microbatch, of a step with so many rows.
+    const auto microbatch_of = [&](std::int64_t rows) {
+      const std::int64_t cut = train.exact ? strategy.microbatches * train.logical_shards : train.microbatches * parts;
+      return (rows + cut - 1) / cut * (train.exact ? 1 : parts);
+    };
     const std::int64_t shards = train.exact ? train.logical_shards : 1;
-    job.padded = job.microbatch_rows * strategy.microbatches * shards != train.batch;
     std::optional<Graph> evaluation;
     if (workload.data.has_held_out()) {
-      job.evaluation_rows = job.microbatch_rows * shards;
+      const std::int64_t rows = microbatch_of(train.batch);
+      job.evaluation_rows = rows * shards;
       const bool padded = workload.data.held_out_rows % job.evaluation_rows != 0;
-      evaluation = job.model->loss({.rows = job.microbatch_rows, .padded = padded}, false);
+      evaluation = job.model->loss({.rows = rows, .padded = padded}, false);
     }
-    const Graph loss = job.model->loss({.rows = job.microbatch_rows, .padded = job.padded}, true);
-    job.program = std::make_unique<const Program>(
-        training_program(workload.name, loss, evaluation, mesh, strategy, target, workspace_of, rank));
+    const std::int64_t context = job.model->context();
+    for (const std::int64_t length : step_lengths(workload)) {
+      const std::int64_t rows = train.batch * (context / length);
+      job.shapes.push_back({length, rows, microbatch_of(rows), train_schedule(length), shape_prefix(length)});
+    }
+    StepRows longest{0, train.batch, microbatch_of(train.batch), "train", ""};
+    if (!job.shapes.empty()) {
+      job.shapes.back().schedule = longest.schedule;
+      job.shapes.back().prefix = longest.prefix;
+      longest = job.shapes.back();
+    }
+    job.microbatch_rows = longest.microbatch_rows;
+    job.padded = job.microbatch_rows * strategy.microbatches * shards != longest.rows;
+    const auto loss_of = [&](const StepRows& shape) {
+      return job.model->loss({.rows = shape.microbatch_rows, .sequence_length = shape.length, .padded = job.padded},
+                             true);
+    };
+    std::vector<StepShape> shorter;
+    for (const StepRows& shape : job.shapes)
+      if (shape.schedule != longest.schedule) shorter.push_back({shape.length, loss_of(shape)});
+    job.program = std::make_unique<const Program>(training_program(workload.name, loss_of(longest), evaluation, mesh,
+                                                                   strategy, target, workspace_of, rank, shorter));
     // The replay check reads gradients between functions, so the step is not fused.
     if (target.whole_steps && !train.exact && !workload.observe.replay_check)
       job.program = std::make_unique<const Program>(fused_step(*job.program));

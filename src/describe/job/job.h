@@ -3,12 +3,23 @@
 // `run`, `prove` and `backtest` all call this, so the plan and the run have the same Program.
 
 #include <memory>
+#include <vector>
 
 #include "describe/models/model.h"
 #include "describe/partition/training.h"
 #include "describe/spec/workload.h"
 
 namespace systole {
+
+// Rows of one length, of a workload with data.buckets. Steps of all lengths cost about alike: B rows of T tokens, or
+// B x floor(T / length) shorter ones, B the batch and T the model's context.
+struct StepRows {
+  std::int64_t length = 0;
+  std::int64_t rows = 0;             // of a step
+  std::int64_t microbatch_rows = 0;  // as Job::microbatch_rows
+  std::string schedule;              // of the Program: "train" for the longest
+  std::string prefix;                // of the schedule's inputs: "" for the longest
+};
 
 struct Job {
   Workload workload;
@@ -19,10 +30,17 @@ struct Job {
   std::int64_t microbatch_rows = 0;
   bool padded = false;               // the batch has fewer rows than its microbatches together
   std::int64_t evaluation_rows = 0;  // rows of an evaluation batch; 0: no evaluation
+  // With data.buckets: its lengths, ascending; `microbatch_rows` and `padded` are then of the longest. Empty: one
+  // length, the model's context.
+  std::vector<StepRows> shapes;
 };
 
 // The strategy of a workload, without its mesh.
 Strategy strategy_of(const Workload& workload);
+
+// The lengths of rows: those of data.buckets, and last the model's context for longer texts; empty without buckets, and
+// where they follow from data that are not known.
+std::vector<std::int64_t> step_lengths(const Workload& workload);
 
 // Errors: unsupported, at its key: a type of train.precision that no Program supports yet, or that this target does not
 // compute in.

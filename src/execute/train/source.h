@@ -26,6 +26,7 @@ struct InputRows {
 struct StepBatch {
   std::vector<InputRows> inputs;  // reused from batch to batch
   std::int64_t rows = 0;          // without padding
+  std::int64_t length = 0;        // of the rows, one of the Job's shapes; 0: the only one
   std::int64_t label_count = 0;   // divisor of the loss
   std::int64_t bytes = 0;         // of the text that the labels represent; 0: not text
 };

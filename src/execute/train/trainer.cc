@@ -39,13 +39,11 @@ Trainer::Trainer(const Job& job, Executor& executor, TrainerParts parts, TimeLed
       parts_(std::move(parts)),
       ledger_(ledger),
       state_(std::move(from)),
-      feed_(executor, "", parts_.device),
+      shapes_(shapes_of(job, executor)),
       evaluation_feed_(executor, "evaluate/", parts_.device),
-      train_(job.program->schedule_named("train")),
       evaluate_(job.program->find_schedule("evaluate")),
       snapshot_(job.program->find_schedule("snapshot")),
-      host_state_(executor),
-      replay_(executor, train_) {
+      host_state_(executor) {
   observer_ = std::make_unique<PhaseObserver>(ledger_, parts_.hooks, parts_.stages);
   const CheckpointSpec& spec = job.workload.checkpoint;
   save_options_.group = parts_.save_group;
@@ -171,14 +169,14 @@ void Trainer::tell_budget() {
 }
 
 // Runs the gradients first if they are checked or observed before use.
-Status Trainer::run_step(std::int64_t step) {
+Status Trainer::run_step(std::int64_t step, Shape& shape) {
   const std::int64_t every = job_.workload.observe.replay_check.value_or(0);
   const bool check = every > 0 && step % every == 0;
-  if (!check && !parts_.hooks.on_gradients) return executor_.run(train_, observer_.get());
-  TRY(executor_.run(train_, observer_.get(), replay_.of_gradients()));
-  if (parts_.hooks.on_gradients) parts_.hooks.on_gradients(step, replay_);
-  if (check) TRY(replay_.compare(step, observer_.get()));
-  return executor_.run(train_, observer_.get(), replay_.after_gradients());
+  if (!check && !parts_.hooks.on_gradients) return executor_.run(*shape.train, observer_.get());
+  TRY(executor_.run(*shape.train, observer_.get(), shape.replay.of_gradients()));
+  if (parts_.hooks.on_gradients) parts_.hooks.on_gradients(step, shape.replay);
+  if (check) TRY(shape.replay.compare(step, observer_.get()));
+  return executor_.run(*shape.train, observer_.get(), shape.replay.after_gradients());
 }
 
 // Runs once per run; the rank where the bad value began reports the op.
@@ -187,7 +185,7 @@ Status Trainer::look_for_bad(std::int64_t step) {
   looked_for_bad_ = true;
   const InCategory looking(ledger_, Category::other);
   Result<std::optional<std::string>> found =
-      first_bad_value(executor_, train_, replay_.of_gradients(), step, *parts_.communicator);
+      first_bad_value(executor_, *shape_->train, shape_->replay.of_gradients(), step, *parts_.communicator);
   if (!found.ok() && found.error().kind == ErrorKind::unsupported) return {};
   if (!found.ok()) return std::move(found).error();
   if (*found) emit(systole::Note{"error", fmt::format("rank {}: {}", parts_.device, **found), "nan", {}});
@@ -208,21 +206,24 @@ Status Trainer::start_step(StartedStep& started) {
     if (parts_.hooks.on_phase) parts_.hooks.on_phase("read");
     batch = TRY(parts_.source->next());
     CHECK(batch != nullptr, "the training rows ended");
-    TRY(feed_.put(*batch, parts_.vocabulary));
+    shape_ = &shape_of(*batch);
+    TRY(shape_->feed.put(*batch, parts_.vocabulary));
   }
+  BatchFeeder& feed = shapes_.back().feed;  // of what all shapes share
   started.ended.rate = rate_at(job_.workload.train.optimizer, progress());
   started.ended.labels = batch->label_count;
-  TRY(feed_.put_scalar("rate", started.ended.rate));
-  TRY(feed_.put_scalar("label_count", static_cast<double>(std::max<std::int64_t>(1, batch->label_count))));
-  TRY(feed_.put_scalar("seed", static_cast<double>(job_.workload.train.seed)));
-  TRY(feed_.put_scalar("step", static_cast<double>(step)));
-  TRY(feed_.put_coordinates());
-  TRY(feed_.put_rows(job_.microbatch_rows));
+  TRY(feed.put_scalar("rate", started.ended.rate));
+  TRY(feed.put_scalar("label_count", static_cast<double>(std::max<std::int64_t>(1, batch->label_count))));
+  TRY(feed.put_scalar("seed", static_cast<double>(job_.workload.train.seed)));
+  TRY(feed.put_scalar("step", static_cast<double>(step)));
+  TRY(feed.put_coordinates());
+  TRY(shape_->feed.put_rows(shape_->microbatch_rows));
+  ++shape_->steps;
   if (ahead_) {
-    executor_.start_run(train_, observer_.get(), started.in_flight.actions);
+    executor_.start_run(*shape_->train, observer_.get(), started.in_flight.actions);
     read_ahead(started.in_flight, step_scalars_);
   } else {
-    TRY(run_step(step));
+    TRY(run_step(step, *shape_));
   }
   asked_step_ = step;
   asked_tokens_ += batch->label_count;
@@ -382,6 +383,8 @@ Result<TrainOutcome> Trainer::run() {
   outcome.saved = saved_step_ == state_.step;
   outcome.state = state_;
   outcome.waits = parts_.source->waits();
+  if (shapes_.size() > 1)
+    for (const Shape& shape : shapes_) outcome.steps_of_shapes.push_back(shape.steps);
   return outcome;
 }
 

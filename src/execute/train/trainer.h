@@ -3,7 +3,7 @@
 // stops. It prints nothing, knows no prices, and reads only the clock it is given. All ranks of a mesh run it over the
 // same batches in the same order; decisions that depend on a clock or a signal are rank 0's.
 //
-// A step: rows → inputs of the arena → schedule "train" → loss and norm → event. On a device that runs ahead, the next
+// A step: rows → inputs of the arena → schedule "train", or that of the rows' length → loss and norm → event. On a device that runs ahead, the next
 // step is fed and started before the loss of this one is read, so the device never waits for the host. Exceptions:
 // steps after which the state is read (an evaluation, a save, the end), and timed runs. Evaluations run ahead in the
 // same way. On other devices, from the fourth step on, the step's thread allocates nothing of ours. A separate thread
@@ -101,6 +101,7 @@ struct TrainOutcome {
   bool saved = false;                                  // the state is in a checkpoint
   std::optional<Evaluated> evaluation;                 // the final one, over all held-out rows
   std::vector<std::pair<std::string, Seconds>> waits;  // for rows, by stage of the reader; empty: not counted
+  std::vector<std::int64_t> steps_of_shapes;           // that this process did, by shape of the Job; empty: one shape
 };
 
 class Trainer {
@@ -136,6 +137,16 @@ class Trainer {
     std::int64_t labels = 0, bytes = 0;
     InFlight in_flight;
   };
+  // What a step of rows of one length takes. The last one's inputs have no prefix.
+  struct Shape {
+    std::int64_t length = 0, microbatch_rows = 0;
+    BatchFeeder feed;
+    const Schedule* train = nullptr;
+    ReplayCheck replay;
+    std::int64_t steps = 0;
+  };
+  std::vector<Shape> shapes_of(const Job& job, Executor& executor) const;
+  Shape& shape_of(const StepBatch& batch);
   Status start_step(StartedStep& started);
   Status end_step(StartedStep& started);
   struct Scalar {
@@ -152,7 +163,7 @@ class Trainer {
   Result<StopCause> stop_cause();
   Seconds taken_by_next() const;
   void tell_budget();
-  Status run_step(std::int64_t step);
+  Status run_step(std::int64_t step, Shape& shape);
   Status look_for_bad(std::int64_t step);
   Status save(bool wait);
   Status finish_save(bool wait);
@@ -173,15 +184,15 @@ class Trainer {
   TimeLedger& ledger_;
   TrainState state_;
   std::int64_t asked_step_ = 0, asked_tokens_ = 0;  // started, one step ahead of state_ at most
-  BatchFeeder feed_, evaluation_feed_;
+  std::vector<Shape> shapes_;
+  Shape* shape_ = nullptr;  // of the last started step
+  BatchFeeder evaluation_feed_;
   std::unique_ptr<PhaseObserver> observer_;
   std::unique_ptr<checkpoint::AsyncSaver> saver_;
   checkpoint::SaveRequest request_;  // reused
-  const Schedule& train_;
   const Schedule* evaluate_;
   const Schedule* snapshot_;  // null and no host_state_: training waits for its checkpoints
   HostState host_state_;
-  ReplayCheck replay_;
   bool looked_for_bad_ = false;
   bool ahead_ = false;  // a step may start before the previous one has ended
   std::array<StartedStep, 2> steps_;

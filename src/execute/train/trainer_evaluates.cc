@@ -27,7 +27,7 @@ Result<bool> Trainer::start_evaluation(BatchSource& rows, StartedEvaluation& sta
   const StepBatch* batch = TRY(rows.next());
   if (batch == nullptr) return false;
   TRY(evaluation_feed_.put(*batch, parts_.vocabulary));
-  TRY(feed_.put_coordinates());
+  TRY(shapes_.back().feed.put_coordinates());
   started.labels = batch->label_count;
   started.bytes = batch->bytes;
   if (ahead_) {

@@ -1,0 +1,159 @@
+// Steps of several row lengths in one Program. bucketed-is-padded: the loss sum and the gradients of rows in their
+// length equal those of the same rows padded to the model's context, in f64. plan-is-run holds for each length, and
+// fit-is-proved for the one arena, which is that of the largest.
+
+#include <gtest/gtest.h>
+
+#include "describe/models/bert/bert.h"
+#include "execute/backends/reference/reference.h"
+#include "laws/tiny_laws.h"
+#include "laws/tiny_mesh.h"
+#ifdef SYSTOLE_HAS_CPU
+#include "execute/backends/cpu/cpu.h"
+#endif
+
+namespace systole::laws {
+namespace {
+
+constexpr std::int64_t kShort = 3, kRows = 4, kShortRows = kRows * (kSequenceLength / kShort);
+
+// The rows with padding up to `length`.
+Batch padded(const Batch& rows, std::int64_t length) {
+  Batch wide;
+  for (const auto& [name, tensor] : rows) {
+    const std::int64_t count = tensor.shape()[0], from = tensor.shape()[1];
+    HostTensor& to = wide[name] = HostTensor(tensor.dtype(), {count, length});
+    for (std::int64_t i = 0; i < to.size(); ++i) {
+      const std::int64_t row = i / length, at = i % length;
+      to.set(i, at < from ? tensor.at(row * from + at) : name == "labels" ? -1 : 0);
+    }
+  }
+  return wide;
+}
+
+Batch short_rows(const Model& model) {
+  Batch batch = language_batch(kShortRows, model.vocabulary(), 5, kShort);
+  if (model.task() == Task::masked) batch["types"] = HostTensor(DType::i32, {kShortRows, kShort});
+  return batch;
+}
+
+std::vector<std::unique_ptr<const Model>> families() {
+  std::vector<std::unique_ptr<const Model>> models;
+  for (const DecoderSpec& spec : {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed()})
+    models.push_back(make_decoder(spec));
+  BertSpec bert;
+  bert.layers = bert.heads = 2;
+  bert.width = 8;
+  bert.vocabulary = 11;
+  bert.context = kSequenceLength;
+  models.push_back(make_bert(bert));
+  return models;
+}
+
+TinyRank of_lengths() { return {.mesh = {}, .lengths = {kShort}}; }
+
+TEST(BucketedIsPadded, loss_and_gradients_of_the_same_rows) {
+  const std::string train = train_schedule(kShort), prefix = shape_prefix(kShort);
+  for (const auto& model : families()) {
+    for (const int microbatches : {1, 2}) {
+      SCOPED_TRACE(fmt::format("{}, {} microbatches", model->family(), microbatches));
+      Strategy strategy = exact_strategy();
+      strategy.microbatches = microbatches;
+      TinyJob bucketed(*model, kRows, strategy, make_reference_device(), false, of_lengths());
+      TinyJob wide(*model, kShortRows, strategy, make_reference_device());
+      const Batch rows = short_rows(*model);
+      bucketed.begin();
+      bucketed.set_batch(rows, prefix);
+      bucketed.step(1e-2, train);
+      wide.begin();
+      wide.set_batch(padded(rows, kSequenceLength));
+      wide.step();
+      const double tolerance = 32 * epsilon_of(DType::f64);
+      EXPECT_GT(wide.loss(), 1);
+      EXPECT_NEAR(bucketed.loss(), wide.loss(), tolerance * wide.loss());
+      const auto a = bucketed.gradients(), b = wide.gradients();
+      ASSERT_EQ(a.size(), b.size());
+      for (std::size_t p = 0; p < a.size(); ++p) {
+        double norm = 0, error = 0;
+        for (std::size_t i = 0; i < a[p].size(); ++i) {
+          norm += b[p][i] * b[p][i];
+          error += (a[p][i] - b[p][i]) * (a[p][i] - b[p][i]);
+        }
+        EXPECT_LE(std::sqrt(error), tolerance * (std::sqrt(norm) + 0.1)) << "tensor " << p;
+      }
+    }
+  }
+}
+
+// Steps of both lengths alternate, on one state.
+void expect_planned_and_fitting(TinyJob& job, const Program& alone) {
+  const Program& program = job.program();
+  const std::string train = train_schedule(kShort), prefix = shape_prefix(kShort);
+  job.begin();
+  for (int step = 0; step < 2; ++step) {
+    job.set_batch(language_batch(kRows, 11, 3));
+    expect_planned(job, "train");
+    job.set_batch(language_batch(kShortRows, 11, 4, kShort), prefix);
+    expect_planned(job, train.c_str());
+    EXPECT_GT(job.loss(), 1);
+  }
+  std::int64_t high_water = 0;
+  for (const WorkCounters& counters : job.executor().counters()) high_water = std::max(high_water, counters.high_water);
+  const std::int64_t alignment = program.target.alignment;
+  EXPECT_EQ((high_water + alignment - 1) / alignment * alignment, program.arena.count());
+  EXPECT_EQ(job.executor().arena(), program.arena);
+  // Within the alignment of its few blocks, that of the largest shape.
+  EXPECT_LE(program.arena.count(), alone.arena.count() + 8 * alignment);
+}
+
+TEST(BucketedIsPadded, every_length_does_what_is_planned_in_one_arena) {
+  for (const auto& [spec, microbatches] : {std::pair(tiny_gpt(), 1), std::pair(tiny_llama(), 2)}) {
+    const auto model = make_decoder(spec);
+    Strategy strategy = f32_strategy();
+    strategy.microbatches = microbatches;
+    SCOPED_TRACE(fmt::format("{}", model->family()));
+    {
+      TinyJob job(*model, kRows, strategy, make_reference_device(), false, of_lengths());
+      const TinyJob alone(*model, kRows, strategy, make_reference_device());
+      expect_planned_and_fitting(job, alone.program());
+    }
+#ifdef SYSTOLE_HAS_CPU
+    TinyJob job(*model, kRows, strategy, make_cpu_device({.threads = 2}).value(), false, of_lengths());
+    const TinyJob alone(*model, kRows, strategy, make_cpu_device({.threads = 2}).value());
+    expect_planned_and_fitting(job, alone.program());
+#endif
+  }
+}
+
+// The short step on ranks gives the state of the short step on one device, dropout included.
+TEST(BucketedIsPadded, ranks_do_the_step_of_one_device) {
+  const std::string train = train_schedule(kShort), prefix = shape_prefix(kShort);
+  const auto model = make_decoder(divisible(tiny_gpt()));
+  const Batch rows = language_batch(kShortRows, 12, 9, kShort);
+  for (const auto& [axes, microbatches] : {std::pair("data=2", 1), std::pair("fsdp=2", 2), std::pair("model=2", 1)}) {
+    SCOPED_TRACE(axes);
+    Strategy strategy = exact_strategy();
+    strategy.microbatches = microbatches;
+    TinyJob one(*model, kRows, strategy, make_reference_device(), true, of_lengths());
+    TinyMesh mesh(*model, kRows, strategy, Mesh::parse(axes).value(), true,
+                  [](std::int64_t) { return make_reference_device(); }, false, {kShort});
+    one.begin();
+    one.set_batch(rows, prefix);
+    one.step(1e-2, train);
+    mesh.on_all([&](TinyJob& job) {
+      job.begin();
+      job.set_batch(rows, prefix);
+      job.step(1e-2, train);
+    });
+    ASSERT_FALSE(HasFatalFailure());
+    expect_planned(mesh, 1, train);
+    EXPECT_NEAR(mesh.job(0).loss(), one.loss(), 1e-12 * one.loss());
+    for (const ProgramValue& value : one.program().values) {
+      if (value.residence != Residence::parameter && value.residence != Residence::state) continue;
+      EXPECT_LE(relative_difference(mesh.whole(value.name), one.tensor(value.name)), 1e-10) << value.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace systole::laws
