@@ -125,6 +125,28 @@ TEST(BucketedIsPadded, every_length_does_what_is_planned_in_one_arena) {
   }
 }
 
+// A device that takes a step as one program has one for each length.
+TEST(BucketedIsPadded, fused_steps_compute_the_same_bits) {
+  const std::string train = train_schedule(kShort), prefix = shape_prefix(kShort);
+  const auto model = make_decoder(tiny_gpt());
+  Strategy strategy = f32_strategy();
+  strategy.microbatches = 2;
+  TinyJob apart(*model, kRows, strategy, make_reference_device(), true, of_lengths());
+  TinyJob fused(*model, kRows, strategy, make_reference_device(), true,
+                {.mesh = {}, .joined = true, .lengths = {kShort}});
+  EXPECT_EQ(fused.program().schedule_named(train).actions.size(), 1U);
+  EXPECT_EQ(fused.program().function_named("step.3").name, "step.3");
+  for (TinyJob* job : {&apart, &fused}) {
+    job->begin();
+    job->set_batch(language_batch(kShortRows, 11, 4, kShort), prefix);
+    job->step(1e-2, train);
+    job->set_batch(language_batch(kRows, 11, 3));
+    job->step();
+  }
+  EXPECT_EQ(fused.loss(), apart.loss());
+  EXPECT_EQ(fused.parameters(), apart.parameters());
+}
+
 // The short step on ranks gives the state of the short step on one device, dropout included.
 TEST(BucketedIsPadded, ranks_do_the_step_of_one_device) {
   const std::string train = train_schedule(kShort), prefix = shape_prefix(kShort);

@@ -1,5 +1,6 @@
 #include "describe/job/job.h"
 
+#include "describe/lengths/bucket_edges.h"
 #include "describe/models/list.h"
 #include "describe/partition/fused_step.h"
 
@@ -25,14 +26,23 @@ RecomputePolicy policy_of(const RecomputeSpec& spec) {
   return {};
 }
 
+// The lengths of rows, ascending; empty: one, the model's context.
+std::vector<std::int64_t> step_lengths(const Workload& workload, std::span<const std::int64_t> of_data) {
+  if (!workload.data.buckets) return {};
+  if (!of_data.empty()) return {of_data.begin(), of_data.end()};
+  std::vector<std::int64_t> lengths = workload.data.buckets->edges;
+  const std::int64_t context = workload.model.context();
+  if (!lengths.empty() && lengths.back() < context) lengths.push_back(context);
+  return lengths;
+}
+
 // Refuses what steps of several lengths do not do yet.
-Status check_shapes(const Workload& workload, const Mesh& mesh, const Target& target) {
-  if (step_lengths(workload).empty()) return {};
+Status check_shapes(const Workload& workload, const Mesh& mesh) {
+  if (!workload.data.buckets) return {};
   const auto refused = [](const std::string& what, const char* hint) {
     return key_error(ErrorKind::unsupported, "data.buckets", "{} has rows of one length yet", what)
         .hinted(fmt::format("{}, or take data.buckets out", hint));
   };
-  if (target.whole_steps) return refused(target.name + ", which takes a step as one program,", "--backend cpu");
   if (mesh.size_along(kContextAxis) > 1) return refused("a mesh with the axis context", "a mesh without it");
   const auto* decoder = std::get_if<DecoderSpec>(&workload.model.family);
   if (decoder != nullptr && decoder->moe.experts > 0)
@@ -41,14 +51,6 @@ Status check_shapes(const Workload& workload, const Mesh& mesh, const Target& ta
 }
 
 }  // namespace
-
-std::vector<std::int64_t> step_lengths(const Workload& workload) {
-  if (!workload.data.buckets) return {};
-  std::vector<std::int64_t> lengths = workload.data.buckets->edges;
-  const std::int64_t context = workload.model.context();
-  if (!workload.data.buckets->automatic && lengths.back() < context) lengths.push_back(context);
-  return lengths;
-}
 
 Strategy strategy_of(const Workload& workload) {
   const TrainSpec& train = workload.train;
@@ -77,7 +79,7 @@ Strategy strategy_of(const Workload& workload) {
 }
 
 Result<Job> make_job(const Workload& workload, const Strategy& strategy, const Target& target,
-                     const WorkspaceOf& workspace_of, std::int64_t rank) {
+                     const WorkspaceOf& workspace_of, std::int64_t rank, std::span<const std::int64_t> lengths) {
   try {
     Job job;
     job.workload = workload;
@@ -89,7 +91,7 @@ Result<Job> make_job(const Workload& workload, const Strategy& strategy, const T
                        "a pipeline does not run on {}, which takes a step as one program", target.name)
           .hinted("a mesh without the axis pipe; or --device cpu");
     }
-    TRY(check_shapes(workload, mesh, target));
+    TRY(check_shapes(workload, mesh));
     const TrainingLayouts layouts(without_single_axes(mesh), strategy.sharding);
     TRY(layouts.check(job.model->parameters()));
     const std::int64_t parts = layouts.row_parts();
@@ -107,8 +109,8 @@ Result<Job> make_job(const Workload& workload, const Strategy& strategy, const T
       evaluation = job.model->loss({.rows = rows, .padded = padded}, false);
     }
     const std::int64_t context = job.model->context();
-    for (const std::int64_t length : step_lengths(workload)) {
-      const std::int64_t rows = train.batch * (context / length);
+    for (const std::int64_t length : step_lengths(workload, lengths)) {
+      const std::int64_t rows = rows_of_bucket(train.batch, context, length);
       job.shapes.push_back({length, rows, microbatch_of(rows), train_schedule(length), shape_prefix(length)});
     }
     StepRows longest{0, train.batch, microbatch_of(train.batch), "train", ""};

@@ -3,6 +3,8 @@
 // `run`, `prove` and `backtest` all call this, so the plan and the run have the same Program.
 
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "describe/models/model.h"
@@ -38,17 +40,16 @@ struct Job {
 // The strategy of a workload, without its mesh.
 Strategy strategy_of(const Workload& workload);
 
-// The lengths of rows: those of data.buckets, and last the model's context for longer texts; empty without buckets, and
-// where they follow from data that are not known.
-std::vector<std::int64_t> step_lengths(const Workload& workload);
-
 // Errors: unsupported, at its key: a type of train.precision that no Program supports yet, or that this target does not
 // compute in.
 Status check_precision(const PrecisionSpec& precision, const Target& target);
 
 // `rank`: the device that the Program is for. All devices have the same Program, except in exact training and
-// pipelines. Errors: invalid (naming the size that does not fit), unsupported.
+// pipelines. `lengths`: of the rows that the data have, with data.buckets; empty: those that the workload names, and its
+// model's context for longer texts; of buckets: auto the context alone.
+// Errors: invalid (naming the size that does not fit), unsupported.
 Result<Job> make_job(const Workload& workload, const Strategy& strategy, const Target& target,
-                     const WorkspaceOf& workspace_of, std::int64_t rank = 0);
+                     const WorkspaceOf& workspace_of, std::int64_t rank = 0,
+                     std::span<const std::int64_t> lengths = {});
 
 }  // namespace systole

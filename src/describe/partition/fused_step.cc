@@ -69,9 +69,9 @@ class Joiner {
   // carried; values with a slot per microbatch are stacked, on input and output.
   void repeat_for_each(std::span<const Action> actions, int times);
 
-  Function finish() {
-    joined_.name = kStepFunction;
-    joined_.graph.set_name(kStepFunction);
+  Function finish(const std::string& name) {
+    joined_.name = name;
+    joined_.graph.set_name(name);
     joined_.donated.assign(joined_.inputs.size(), false);
     for (const Place& at : written_) {
       const Residence residence = program_.values[static_cast<std::size_t>(at.first)].residence;
@@ -197,16 +197,29 @@ void renumber(std::vector<Port>& ports, const std::vector<int>& number) {
   for (Port& port : ports) port.value = number[static_cast<std::size_t>(port.value)];
 }
 
+// The functions of a schedule as one: "step", or "step.64" of "train.64".
+Function joined(const Program& program, const Schedule& train, const std::set<int>& kept) {
+  check_is_one(program, train);
+  const MicrobatchLoop loop = microbatch_loop(program, train);
+  Joiner joiner(program, kept);
+  const auto all = std::span<const Action>(train.actions);
+  const std::size_t last = loop.first + loop.length * static_cast<std::size_t>(loop.times);
+  for (const Action& action : all.first(loop.first)) joiner.add(action);
+  if (loop.length > 0) joiner.repeat_for_each(all.subspan(loop.first, loop.length), loop.times);
+  for (const Action& action : all.subspan(last)) joiner.add(action);
+  return joiner.finish(kStepFunction + train.name.substr(std::string_view("train").size()));
+}
+
 }  // namespace
 
 Program fused_step(const Program& program) {
-  const Schedule& train = program.schedule_named("train");
-  check_is_one(program, train);
-  const MicrobatchLoop loop = microbatch_loop(program, train);
+  const auto is_step = [](const Schedule& schedule) {
+    return schedule.name == "train" || schedule.name.starts_with("train.");
+  };
   std::set<int> others;  // functions
   for (const Schedule& schedule : program.schedules) {
     for (const Action& action : schedule.actions) {
-      if (&schedule != &train) others.insert(action.function);
+      if (!is_step(schedule)) others.insert(action.function);
     }
   }
   std::set<int> kept;
@@ -214,28 +227,25 @@ Program fused_step(const Program& program) {
 
   Program one = program;
   one.functions.clear();
-  Joiner joiner(program, kept);
-  const auto all = std::span<const Action>(train.actions);
-  const std::size_t last = loop.first + loop.length * static_cast<std::size_t>(loop.times);
-  for (const Action& action : all.first(loop.first)) joiner.add(action);
-  if (loop.length > 0) joiner.repeat_for_each(all.subspan(loop.first, loop.length), loop.times);
-  for (const Action& action : all.subspan(last)) joiner.add(action);
-  one.functions.push_back(joiner.finish());
+  for (Schedule& schedule : one.schedules) {
+    if (!is_step(schedule)) continue;
+    const int step = static_cast<int>(one.functions.size());
+    one.functions.push_back(joined(program, schedule, kept));
+    schedule.actions.assign(1, {step, 0, 0, Stream::compute, {}});
+  }
+  const std::size_t steps = one.functions.size();
   std::vector<int> function_number(program.functions.size(), 0);
   for (const int f : others) {
     function_number[static_cast<std::size_t>(f)] = static_cast<int>(one.functions.size());
     one.functions.push_back(program.functions[static_cast<std::size_t>(f)]);
   }
   for (Schedule& schedule : one.schedules) {
-    if (schedule.name == train.name) {
-      schedule.actions.assign(1, {0, 0, 0, Stream::compute, {}});
-    } else {
-      for (Action& action : schedule.actions)
-        action.function = function_number[static_cast<std::size_t>(action.function)];
-    }
+    if (is_step(schedule)) continue;
+    for (Action& action : schedule.actions)
+      action.function = function_number[static_cast<std::size_t>(action.function)];
   }
 
-  collect(one.functions[0], kept);
+  for (std::size_t f = 0; f < steps; ++f) collect(one.functions[f], kept);
   std::vector<int> value_number(program.values.size(), -1);
   one.values.clear();
   for (std::size_t v = 0; v < program.values.size(); ++v) {
@@ -249,10 +259,12 @@ Program fused_step(const Program& program) {
   }
 
   // The Target knows the workspaces already: the nodes are those of the original functions.
-  plan_scratch(one.functions[0], one.target.alignment, [&](const Graph& graph, const GraphNode& node) {
-    const auto known = one.target.workspace.find(workspace_key(graph, node));
-    return known == one.target.workspace.end() ? Bytes(0) : known->second;
-  });
+  for (std::size_t f = 0; f < steps; ++f) {
+    plan_scratch(one.functions[f], one.target.alignment, [&](const Graph& graph, const GraphNode& node) {
+      const auto known = one.target.workspace.find(workspace_key(graph, node));
+      return known == one.target.workspace.end() ? Bytes(0) : known->second;
+    });
+  }
   plan_arena(one);
   verify(one);
   return one;

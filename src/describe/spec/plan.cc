@@ -28,6 +28,19 @@ static void fields(F& f, PlannedProgram& p) {
 }
 
 template <typename F>
+static void fields(F& f, PlannedShape& s) {
+  f("row_tokens", s.length);
+  f("rows", s.rows);
+  f("epoch_steps", s.epoch_steps);
+  f("epoch_tokens", s.epoch_tokens);
+  f("step_s", s.step);
+  f("model_flops", s.model_flops);
+  f("executed_flops", s.executed_flops);
+  f("bytes_moved", s.moved);
+  f("bytes_sent", s.sent);
+}
+
+template <typename F>
 static void fields(F& f, PlannedMemory& m) {
   f("bytes_by_owner", m.by_owner);
   f("arena_bytes", m.arena);
@@ -97,8 +110,8 @@ void fields(F& f, Loose& l) {
 }
 
 std::vector<std::string> structs() {
-  return {"systole_plan", "workload", "target", "program", "memory", "total_bytes",
-          "time",         "feed",     "cost",   "lost",    "search"};
+  return {"systole_plan", "workload", "target", "program", "shapes", "memory",
+          "total_bytes",  "time",     "feed",   "cost",    "lost",   "search"};
 }
 
 Status check_version(const Node& map) {
@@ -132,6 +145,8 @@ Result<Plan> read(const Node& map, const std::string& filename) {
   plan.made_at = loose.made_at;
   plan.target = TRY(part<PlannedTarget>(map, "target"));
   plan.program = TRY(part<PlannedProgram>(map, "program"));
+  if (const Node* shapes = map.find("shapes"))
+    for (const Node& shape : shapes->items()) plan.shapes.push_back(TRY(read_fields<PlannedShape>(shape)));
   plan.memory = TRY(part<PlannedMemory>(map, "memory"));
   plan.time = TRY(part<PlannedTime>(map, "time"));
   if (map.find("feed") != nullptr) plan.feed = TRY(part<PlannedFeed>(map, "feed"));
@@ -156,6 +171,16 @@ Bytes PlannedMemory::total() const {
   return sum;
 }
 
+std::vector<double> step_shares(std::span<const PlannedShape> shapes) {
+  std::int64_t all = 0;
+  for (const PlannedShape& shape : shapes) all += shape.epoch_steps;
+  std::vector<double> shares;
+  for (const PlannedShape& shape : shapes)
+    shares.push_back(all > 0 ? static_cast<double>(shape.epoch_steps) / static_cast<double>(all) : 0);
+  if (all == 0 && !shares.empty()) shares.back() = 1;
+  return shares;
+}
+
 Node to_node(const Plan& plan) {
   Node map = Node::map();
   map.set("systole_plan", kPlanVersion);
@@ -163,6 +188,11 @@ Node to_node(const Plan& plan) {
   for (const Node::Entry& entry : loose.entries()) map.set(entry.key, entry.value);
   map.set("target", written(plan.target));
   map.set("program", written(plan.program));
+  if (!plan.shapes.empty()) {
+    Node shapes = Node::sequence();
+    for (const PlannedShape& shape : plan.shapes) shapes.push(written(shape));
+    map.set("shapes", std::move(shapes));
+  }
   map.set("memory", written(plan.memory));
   map.set("total_bytes", plan.memory.total().count());
   map.set("time", written(plan.time));

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,6 +40,18 @@ struct PlannedProgram {
   Flops model_flops{}, executed_flops{};  // per step, all microbatches; model: without recompute
   Bytes moved{}, sent{};                  // per step
 };
+
+// Steps of rows of one length, where data.buckets has several; each is a program of its own. The numbers of
+// PlannedProgram and PlannedTime are then the mean of a step over an epoch.
+struct PlannedShape {
+  std::int64_t length = 0, rows = 0;               // of a row; of a step
+  std::int64_t epoch_steps = 0, epoch_tokens = 0;  // of an epoch, tokens without padding; 0: not known yet
+  Seconds step{};                                  // 0: unknown
+  Flops model_flops{}, executed_flops{};           // of a step, as PlannedProgram
+  Bytes moved{}, sent{};
+};
+// The share of steps that each shape has; where steps are not known, all are of the last, the longest.
+std::vector<double> step_shares(std::span<const PlannedShape> shapes);
 
 // Bytes by owner, each byte counted once; `total` is their sum.
 struct PlannedMemory {
@@ -91,6 +104,7 @@ struct Plan {
   std::vector<std::pair<std::string, std::int64_t>> mesh;
   std::string strategy;  // "one device"
   PlannedProgram program;
+  std::vector<PlannedShape> shapes;  // by length, ascending; empty: rows of one length
   PlannedMemory memory;
   PlannedTime time;
   std::optional<PlannedCost> cost;  // nothing: runs on this machine

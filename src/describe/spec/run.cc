@@ -71,6 +71,7 @@ static void fields(F& f, WorkCounted& e) {
   f("bytes_moved", e.moved);
   f("bytes_sent", e.sent);
   f("compute_s_by_kind", e.compute_by_kind);
+  f("steps_by_row_tokens", e.steps_by_length);
   f("data_wait_s_by_stage", e.waits_by_stage);
 }
 

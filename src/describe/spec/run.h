@@ -112,6 +112,8 @@ struct WorkCounted {
   Flops flops{};
   Bytes moved{}, sent{};
   std::vector<std::pair<std::string, Seconds>> compute_by_kind;  // of the steps; empty if the device does not report it
+  // Of `steps`, by the length of their rows, as the plan's shapes; nothing: rows of one length.
+  std::optional<std::vector<std::pair<std::string, std::int64_t>>> steps_by_length;
   // Of data_wait, by what was waited for: read, pack, copy; nothing if it is not counted.
   std::optional<std::vector<std::pair<std::string, Seconds>>> waits_by_stage;
   bool operator==(const WorkCounted&) const = default;

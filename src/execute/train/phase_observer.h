@@ -32,8 +32,9 @@ class PhaseObserver final : public ActionObserver {
   std::int64_t step = 0;
   // What the hooks hear about a function of a schedule.
   static bool tells_phase(std::string_view function) { return function != "merge" && function != "norm"; }  // parts
-  static bool is_forward(std::string_view name) { return name == kStepFunction || name.starts_with("forward"); }
-  static bool is_backward(std::string_view name) { return name == kStepFunction || name.starts_with("backward"); }
+  static bool is_step(std::string_view name) { return name.starts_with(kStepFunction); }                    // "step.64"
+  static bool is_forward(std::string_view name) { return is_step(name) || name.starts_with("forward"); }
+  static bool is_backward(std::string_view name) { return is_step(name) || name.starts_with("backward"); }
   static Category category_of(std::string_view function) {
     if (function == "update" || function == "norm") return Category::update;
     if (function == "reduce" || function == "merge") return Category::reduce;

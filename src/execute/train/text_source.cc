@@ -6,14 +6,14 @@ namespace {
 // Batches of packed rows: a row has all of these inputs, or none.
 class TextBatchSource : public BatchSource {
  public:
-  TextBatchSource(RowReader reader, std::int64_t batch_rows) : reader_(std::move(reader)), batch_rows_(batch_rows) {
-    batch_.inputs.reserve(8);
-  }
+  explicit TextBatchSource(RowReader reader) : reader_(std::move(reader)) { batch_.inputs.reserve(8); }
 
   Result<const StepBatch*> next() override {
     const Batch* batch = TRY(reader_.next());
     if (batch == nullptr) return nullptr;
     batch_.inputs.clear();
+    batch_rows_ = batch->batch_rows;
+    batch_.length = batch->length;
     input("tokens", batch->tokens);
     input("labels", batch->labels);
     input("segments", batch->segments);
@@ -45,7 +45,7 @@ class TextBatchSource : public BatchSource {
   }
 
   RowReader reader_;
-  std::int64_t batch_rows_;
+  std::int64_t batch_rows_ = 0;  // of the batch
   StepBatch batch_;
 };
 
@@ -58,9 +58,8 @@ Result<std::unique_ptr<BatchSource>> open_text_source(std::shared_ptr<const Pack
     cursor.epoch = TRY(TRY(start.get("epoch"))->as_int(0));
     cursor.row = TRY(TRY(start.get("row"))->as_int(0));
   }
-  const std::int64_t batch_rows = options.batch_rows;
   RowReader reader = TRY(RowReader::open(std::move(tokens), std::move(options), cursor));
-  return std::unique_ptr<BatchSource>(std::make_unique<TextBatchSource>(std::move(reader), batch_rows));
+  return std::unique_ptr<BatchSource>(std::make_unique<TextBatchSource>(std::move(reader)));
 }
 
 }  // namespace systole

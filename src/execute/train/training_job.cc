@@ -3,13 +3,14 @@
 #include "ground/base/hash.h"
 
 namespace systole {
-Result<Job> make_job(const Workload& workload, const Device& device, std::int64_t rank) {
+Result<Job> make_job(const Workload& workload, const Device& device, std::int64_t rank,
+                     std::span<const std::int64_t> lengths) {
   TRY(check_precision(workload.train.precision, device.target()));
   Strategy strategy = strategy_of(workload);
   strategy.snapshot = strategy.snapshot && device.host_sees_memory();  // else: HostState
   return make_job(
       workload, strategy, device.target(),
-      [&device](const Graph& g, const GraphNode& n) { return device.workspace(g, n); }, rank);
+      [&device](const Graph& g, const GraphNode& n) { return device.workspace(g, n); }, rank, lengths);
 }
 
 std::string parameters_hash(const Model& model) {

@@ -1,6 +1,7 @@
 #pragma once
 // Makes a job for a local device, and hashes that tell whether two jobs are the same.
 
+#include <span>
 #include <string>
 
 #include "describe/job/job.h"
@@ -8,9 +9,10 @@
 
 namespace systole {
 
-// `rank`: as in describe/job.
+// `rank`, `lengths`: as in describe/job.
 // Errors: invalid (a size that does not work, named), unsupported (a type or op that the device cannot run).
-Result<Job> make_job(const Workload& workload, const Device& device, std::int64_t rank = 0);
+Result<Job> make_job(const Workload& workload, const Device& device, std::int64_t rank = 0,
+                     std::span<const std::int64_t> lengths = {});
 
 // Equal for two jobs exactly if their parameters are: names, shapes, types.
 std::string parameters_hash(const Model& model);

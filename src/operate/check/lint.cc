@@ -130,7 +130,8 @@ std::optional<Lint> padded_rows(const Workload& w, bool static_shapes, const std
   const bool pairs = w.model.task() == Task::pairs;
   const bool accelerator =
       static_shapes || !w.resources.accelerators.empty() || w.resources.gpus_per_node.value_or(0) > 0;
-  if (w.data.kind != DataSpec::Kind::text || !accelerator || (w.data.packing && !pairs)) return std::nullopt;
+  if (w.data.kind != DataSpec::Kind::text || !accelerator || w.data.buckets || (w.data.packing && !pairs))
+    return std::nullopt;
   if (measured && measured->padding < kLittle) return std::nullopt;
   Lint found{"padded_rows", pairs ? "model.context" : "data.packing", "", ""};
   found.text = pairs ? fmt::format("a pair in each row of {} + {}", w.model.context(),
@@ -141,7 +142,7 @@ std::optional<Lint> padded_rows(const Workload& w, bool static_shapes, const std
                            "built (systole data build)";
   const auto rounded = [](std::int64_t length) { return (length + 7) / 8 * 8; };
   if (!pairs) {
-    found.hint = "data.packing: true";
+    found.hint = "data.packing: true; or data.buckets: auto in its place, which pads each text to one of a few lengths";
   } else if (measured) {
     found.hint = fmt::format("model.context: {} and model.target_context: {} hold 99% of the inputs and targets",
                              std::min(rounded(measured->most), w.model.context()),

@@ -139,6 +139,24 @@ void fill_ratio(WhyReport& report, const Plan& plan, const TimeByCategory& measu
       with_commas(work.count()), to_string(spent), to_string(work / spent), plan.target.catalog_entry, to_string(rate));
 }
 
+// Of the steps that were counted, each by the length of its rows.
+Flops planned_flops(const Plan& plan, const std::vector<std::vector<Event>>& processes) {
+  Flops planned{};
+  for (const std::vector<Event>& process : processes) {
+    const auto* work = last_of<WorkCounted>(process);
+    if (work == nullptr) continue;
+    if (!work->steps_by_length) {
+      planned += plan.program.executed_flops * work->steps;
+      continue;
+    }
+    for (const auto& [length, steps] : *work->steps_by_length) {
+      for (const PlannedShape& shape : plan.shapes)
+        if (length == std::to_string(shape.length)) planned += shape.executed_flops * steps;
+    }
+  }
+  return planned;
+}
+
 }  // namespace
 
 WhyReport why(const Plan& plan, const std::vector<std::vector<Event>>& processes,
@@ -163,7 +181,7 @@ WhyReport why(const Plan& plan, const std::vector<std::vector<Event>>& processes
   report.planned_steps = plan.time.steps;
   report.calibrated = plan.target.calibrated;
   report.unknown = plan.time.unknown;
-  report.planned_flops = plan.program.executed_flops * report.counted_steps;
+  report.planned_flops = planned_flops(plan, processes);
   report.planned_arena = plan.memory.arena;
   report.planned_memory = plan.memory.total();
   report.compute_by_kind = plan.time.compute_by_kind;

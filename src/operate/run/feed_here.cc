@@ -144,16 +144,16 @@ Result<std::optional<FeedSpeed>> read_feed(const Workload& workload) {
   return std::optional(std::move(speed));
 }
 
-PlannedFeed feed_here(const Workload& workload, const Dataset& dataset, std::optional<Seconds> step) {
+PlannedFeed feed_here(const Workload& workload, const Dataset& dataset, std::optional<Seconds> step, FedSteps steps) {
   const PackedTokens& rows = *dataset.train;
   FeedNeed need;
-  need.rows = workload.train.batch;
+  need.rows = steps.rows;
   Bytes size;
   for (const TokenShard& shard : rows.shards) size += Bytes(shard.info().tokens * shard.token_bytes());
   const auto all = static_cast<double>(rows.packing.rows());
   need.row_bytes = all > 0 ? static_cast<double>(size.count()) / all : 0;
   need.step = step;
-  need.epoch_steps = all / static_cast<double>(std::max<std::int64_t>(1, workload.train.batch));
+  need.epoch_steps = steps.epoch_steps;
   const TrainSpec& train = workload.train;
   if (train.steps) need.steps = static_cast<double>(*train.steps);
   if (train.tokens && rows.packing.tokens > 0)

@@ -5,6 +5,7 @@
 
 #include "ground/base/counted.h"
 #include "ground/base/version.h"
+#include "operate/run/shapes_here.h"
 #include "predict/plan/build_plan.h"
 
 namespace systole {
@@ -42,8 +43,7 @@ double times_of(const Interval& interval, double steps, Seconds whole) {
   return interval.time > Seconds() ? whole / interval.time : 0;
 }
 
-PlannedTime planned_time(const PlannedRun& p) {
-  const ScheduleEstimate& train = p.estimate.schedule_named("train");
+PlannedTime planned_time(const PlannedRun& p, const ScheduleEstimate& train, std::span<const PlannedShape> shapes) {
   PlannedTime time;
   time.unknown = p.estimate.unknown;
   time.step = step_time(train);
@@ -56,12 +56,8 @@ PlannedTime planned_time(const PlannedRun& p) {
                           : Seconds();
   const bool copies = p.job.program->find_schedule("snapshot") != nullptr;
   const Seconds snapshot = copies ? p.estimate.schedule_named("snapshot").time : Seconds();
-  const double labels = p.data.dataset
-                            ? static_cast<double>(p.data.dataset->train->packing.tokens) /
-                                  static_cast<double>(std::max<std::int64_t>(1, p.data.dataset->train->packing.rows()))
-                            : static_cast<double>(p.job.model->sequence_length());
   if (spec.steps) time.steps = static_cast<double>(*spec.steps);
-  if (spec.tokens) time.steps = static_cast<double>(*spec.tokens) / (labels * static_cast<double>(spec.batch));
+  if (spec.tokens) time.steps = static_cast<double>(*spec.tokens) / epoch_steps_of(p.job, p.data, shapes).labels;
   if (spec.time && step > Seconds()) time.steps = *spec.time / step;
   const Seconds whole = step * time.steps;
   const double saves = times_of(p.workload.checkpoint.every, time.steps, whole) + 1,
@@ -81,8 +77,11 @@ PlannedTime planned_time(const PlannedRun& p) {
 
 std::string strategy_text(const PlannedRun& p) {
   const Mesh& mesh = p.job.program->mesh;
-  const std::string rows = fmt::format("{} of {}", counted(p.workload.train.microbatches, "microbatch"),
-                                       counted(p.job.microbatch_rows, "row"));
+  std::string rows = fmt::format("{} of {}", counted(p.workload.train.microbatches, "microbatch"),
+                                 counted(p.job.microbatch_rows, "row"));
+  if (p.job.shapes.size() > 1)
+    rows = fmt::format("{} of {} to {}", counted(p.workload.train.microbatches, "microbatch"), p.job.microbatch_rows,
+                       counted(p.job.shapes.front().microbatch_rows, "row"));
   if (const std::optional<LogicalShards>& shards = p.job.program->shards) {
     const std::string cut = fmt::format("exact: {} of {}", counted(shards->shards, "logical shard"),
                                         counted(p.job.microbatch_rows * shards->microbatches, "row"));
@@ -129,10 +128,12 @@ Plan make_plan(const PlannedRun& p, Bytes limit, Clock& clock) {
   parts.rank = p.rank;
   parts.parameters = num_parameters(*p.job.model);
   parts.trainable = num_trainable(*p.job.model);
+  parts.shapes = planned_shapes(p.job, p.data, p.estimate);
+  const ScheduleEstimate train = mean_step(p.job, p.estimate, parts.shapes);
   parts.memory = {p.memory.by_owner, p.memory.arena, limit};
-  parts.time = planned_time(p);
+  parts.time = planned_time(p, train, parts.shapes);
   parts.feed = p.feed;
-  const Result<double> ratio = matmul_ratio(p.estimate.schedule_named("train"), p.machine.speed);
+  const Result<double> ratio = matmul_ratio(train, p.machine.speed);
   if (ratio.ok()) parts.model_utilisation = *ratio;
   return build_plan(std::move(parts), *p.job.program, kSystoleVersion, clock.timestamp());
 }

@@ -149,6 +149,15 @@ Status check_layers(const WorkloadArguments& arguments, const Workload& workload
                           shell_word(arguments.path)));
 }
 
+static Status check_one_length(const LoadedWorkload& loaded) {
+  if (!loaded.workload.data.buckets) return {};
+  return loaded.source.placed(
+      error(ErrorKind::unsupported, "plan --on prices steps of one length of rows, and data.buckets has several")
+          .hinted("--set data.buckets=null prices rows padded to model.context, which cost more; without --on the plan "
+                  "is of every length, for this machine"),
+      "data.buckets");
+}
+
 Result<PlanReport> plan_on_offers(const WorkloadArguments& arguments, const LoadedWorkload& loaded,
                                   const PlanOnOptions& options, CatalogView& view, const PlanMessages& messages,
                                   Clock& clock) {
@@ -165,6 +174,7 @@ Result<PlanReport> plan_on_offers(const WorkloadArguments& arguments, const Load
   request.proved = static_cast<std::size_t>(std::max<std::int64_t>(0, options.prove));
   request.today = view.today;
   TRY(check_layers(arguments, workload));
+  TRY(check_one_length(loaded));
   PlanReport plan{TRY(plan_offered(std::move(request), view.tables, view.catalog, messages, clock)), arguments};
   if (const auto& chosen = plan.choice.chosen) {
     const ClusterOffer& offer = plan.request.offers[chosen->offer];

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "describe/partition/pipeline.h"
@@ -17,6 +18,7 @@
 #include "operate/run/make_plan.h"
 #include "operate/run/origin.h"
 #include "operate/run/run_mixture.h"
+#include "operate/run/shapes_here.h"
 #include "operate/run/xla_machine.h"
 #include "predict/perf/stages_time.h"
 
@@ -95,9 +97,12 @@ OutsideArena outside_of(const PlannedRun& p, const Program& program) {
 }
 
 PlannedFeed feed_of(const PlannedRun& p) {
+  const std::vector<PlannedShape> shapes = planned_shapes(p.job, p.data, p.estimate);
+  const EpochSteps epoch = epoch_steps_of(p.job, p.data, shapes);
   const bool known = !p.estimate.unknown;
   return feed_here(p.workload, *p.data.dataset,
-                   known ? std::optional(p.estimate.schedule_named("train").time) : std::nullopt);
+                   known ? std::optional(mean_step(p.job, p.estimate, shapes).time) : std::nullopt,
+                   {std::llround(epoch.rows), epoch.epoch_steps});
 }
 
 // Plans the memory of the other pipeline stages, and adds to the estimate the time this rank waits for them. Their
@@ -205,7 +210,7 @@ Result<PlannedRun> prepare(const Workload& workload, PrepareOptions& options, Cl
   p.machine = TRY(machine_of(workload, options, clock));
   p.data = TRY(data_of(workload, options));
   TRY(check_mixture_lasts(workload, p.data, options.source));
-  Result<Job> job = make_job(workload, *p.machine.device, options.rank);
+  Result<Job> job = make_job(workload, *p.machine.device, options.rank, row_lengths_of(p.data));
   if (!job.ok()) return told_of_job(options.source, std::move(job).error());
   p.job = *std::move(job);
   p.weights = TRY(weights_of(workload, *p.job.program, options));

@@ -22,6 +22,7 @@ Workload of_one_row(Workload workload, std::int64_t length) {
   workload.sharding.clear();
   workload.train.batch = workload.train.microbatches = 1;
   workload.train.exact = false;
+  workload.data.buckets.reset();
   workload.data.hold_nothing_out();
   return workload;
 }

@@ -107,10 +107,12 @@ MemoryMeasured memory_measured(const PlannedRun& p) {
 
 // Work that the functions of the training step did in `steps`.
 WorkCounted work_counted(const PlannedRun& p, std::int64_t steps) {
-  const Schedule& train = p.job.program->schedule_named("train");
   WorkCounters counted;
   std::vector<bool> of_training(p.job.program->functions.size(), false);
-  for (const Action& action : train.actions) of_training[static_cast<std::size_t>(action.function)] = true;
+  for (const Schedule& schedule : p.job.program->schedules) {
+    if (schedule.name != "train" && !schedule.name.starts_with("train.")) continue;
+    for (const Action& action : schedule.actions) of_training[static_cast<std::size_t>(action.function)] = true;
+  }
   for (std::size_t f = 0; f < of_training.size(); ++f)
     if (of_training[f]) counted += p.executor->counters()[f];
   WorkCounted work;
@@ -158,6 +160,9 @@ void emit_end(const PlannedRun& p, const Result<TrainOutcome>& outcome, TimeLedg
   if (p.machine.device->host_sees_memory()) emit(memory_measured(p));
   if (outcome.ok()) {
     WorkCounted work = work_counted(p, outcome->state.step - first_step);
+    if (!outcome->steps_of_shapes.empty()) work.steps_by_length.emplace();
+    for (std::size_t s = 0; s < outcome->steps_of_shapes.size(); ++s)
+      work.steps_by_length->emplace_back(std::to_string(p.job.shapes[s].length), outcome->steps_of_shapes[s]);
     work.waits_by_stage = waits_of(*outcome, ledger.total()[Category::data_wait]);
     emit(std::move(work));
   }

@@ -19,6 +19,7 @@ struct PlanParts {
   std::int64_t rank = 0;                       // the device of the mesh that runs the Program
   std::int64_t devices = 1;                    // that the plan covers
   std::int64_t parameters = 0, trainable = 0;  // of the whole model
+  std::vector<PlannedShape> shapes;            // what is known of them, but for what the Program says
   PlannedMemory memory;                        // of that device
   PlannedTime time;
   std::optional<PlannedCost> cost;  // nothing: on this machine

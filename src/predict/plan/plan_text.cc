@@ -5,6 +5,7 @@
 #include "ground/base/counted.h"
 #include "ground/draw/text_table.h"
 #include "predict/plan/feed_plan.h"
+#include "predict/plan/shapes_text.h"
 
 namespace systole {
 namespace {
@@ -71,6 +72,7 @@ std::string plan_text(const Plan& plan, std::int64_t done) {
   text += fmt::format("{}: {} of {}\n\n", fits ? "fits" : "does not fit", to_string(plan.memory.total()),
                       to_string(plan.memory.limit));
   text += memory_text(plan.memory) + "\n" + time_text(plan.time) + "\n";
+  if (!plan.shapes.empty()) text += shapes_text(plan.shapes) + "\n";
   if (plan.feed) text += feed_text(*plan.feed, plan.time.step.total());
   if (plan.time.unknown)
     return text + (plan.time.steps > 0 ? counted(std::llround(plan.time.steps), "step") + "\n" : "") +

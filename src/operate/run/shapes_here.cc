@@ -1,0 +1,96 @@
+#include "operate/run/shapes_here.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "execute/data/bucket_order.h"
+
+namespace systole {
+namespace {
+
+const Packing* bucketed_rows(const Data& data) {
+  if (!data.dataset || data.dataset->train->packing.policy != PackingPolicy::bucketed) return nullptr;
+  return &data.dataset->train->packing;
+}
+
+// Tokens of a bucket's rows, without padding.
+std::int64_t tokens_of(const Packing& rows, std::size_t bucket) {
+  std::int64_t tokens = 0;
+  const std::int64_t first = rows.buckets[bucket].first_row, count = rows.bucket_rows(bucket);
+  for (std::int64_t row = first; row < first + count; ++row) {
+    for (const Piece& piece : rows.row(row)) tokens += piece.length;
+  }
+  return tokens;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> row_lengths_of(const Data& data) {
+  const Packing* rows = bucketed_rows(data);
+  return rows != nullptr ? rows->edges() : std::vector<std::int64_t>();
+}
+
+std::vector<PlannedShape> planned_shapes(const Job& job, const Data& data, const Estimate& estimate) {
+  std::vector<PlannedShape> shapes;
+  for (const StepRows& rows : job.shapes) {
+    shapes.push_back({.length = rows.length, .rows = rows.rows});
+    if (!estimate.unknown) shapes.back().step = estimate.schedule_named(rows.schedule).time;
+  }
+  const Packing* rows = bucketed_rows(data);
+  if (rows == nullptr || shapes.empty()) return shapes;
+  const DataSpec& spec = job.workload.data;
+  const BucketOrder order(*rows, job.workload.train.batch, static_cast<std::uint64_t>(spec.seed), spec.drop_remainder);
+  for (std::size_t b = 0; b < shapes.size(); ++b) {
+    shapes[b].epoch_steps = order.steps(b);
+    const double taken = static_cast<double>(shapes[b].epoch_steps * shapes[b].rows) /
+                         static_cast<double>(std::max<std::int64_t>(1, rows->bucket_rows(b)));
+    shapes[b].epoch_tokens = std::llround(static_cast<double>(tokens_of(*rows, b)) * std::min(1.0, taken));
+  }
+  return shapes;
+}
+
+ScheduleEstimate mean_step(const Job& job, const Estimate& estimate, std::span<const PlannedShape> shapes) {
+  if (shapes.empty()) return estimate.schedule_named("train");
+  const std::vector<double> shares = step_shares(shapes);
+  ScheduleEstimate mean;
+  mean.name = "train";
+  double model_flops = 0;
+  for (std::size_t s = 0; s < shapes.size(); ++s) {
+    const ScheduleEstimate& one = estimate.schedule_named(job.shapes[s].schedule);
+    mean.time += one.time * shares[s];
+    for (int c = 0; c < kNumOpClasses; ++c) {
+      const auto op_class = static_cast<OpClass>(c);
+      mean.busy[op_class] += one.busy[op_class] * shares[s];
+    }
+    for (const auto& [function, time] : one.by_function) {
+      const auto known = std::ranges::find(mean.by_function, function, [](const auto& of) { return of.first; });
+      if (known != mean.by_function.end())
+        known->second += time * shares[s];
+      else
+        mean.by_function.emplace_back(function, time * shares[s]);
+    }
+    model_flops += shares[s] * static_cast<double>(one.work.model_flops);
+    mean.matmul_type = one.matmul_type;
+  }
+  mean.work.model_flops = std::llround(model_flops);
+  return mean;
+}
+
+EpochSteps epoch_steps_of(const Job& job, const Data& data, std::span<const PlannedShape> shapes) {
+  const auto batch = static_cast<double>(job.workload.train.batch);
+  EpochSteps epoch{.labels = batch * static_cast<double>(job.model->sequence_length()), .rows = batch};
+  if (!data.dataset) return epoch;
+  const Packing& rows = data.dataset->train->packing;
+  const auto all = static_cast<double>(std::max<std::int64_t>(1, rows.rows()));
+  epoch.epoch_steps = all / batch;
+  double steps = 0, tokens = 0;
+  for (const PlannedShape& shape : shapes) {
+    steps += static_cast<double>(shape.epoch_steps);
+    tokens += static_cast<double>(shape.epoch_tokens);
+  }
+  if (steps > 0) return {tokens / steps, steps, all / steps};
+  epoch.labels = static_cast<double>(rows.tokens) / all * batch;
+  return epoch;
+}
+
+}  // namespace systole

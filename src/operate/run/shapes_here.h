@@ -1,0 +1,28 @@
+#pragma once
+// Steps of rows of several lengths (data.buckets) in the plan of a run on this machine.
+
+#include <vector>
+
+#include "describe/job/job.h"
+#include "describe/spec/plan.h"
+#include "operate/run/run_data.h"
+#include "predict/perf/estimate.h"
+
+namespace systole {
+
+// The lengths of rows that the data have, for make_job; empty: one, or no data.
+std::vector<std::int64_t> row_lengths_of(const Data& data);
+
+// The shapes of a job's steps, and what an epoch of the data has of them; empty: one.
+std::vector<PlannedShape> planned_shapes(const Job& job, const Data& data, const Estimate& estimate);
+
+// The training step; of several shapes the mean over an epoch.
+ScheduleEstimate mean_step(const Job& job, const Estimate& estimate, std::span<const PlannedShape> shapes);
+
+// Labels of a step, and steps of an epoch: means; `epoch_steps` 0: without data.
+struct EpochSteps {
+  double labels = 0, epoch_steps = 0, rows = 0;
+};
+EpochSteps epoch_steps_of(const Job& job, const Data& data, std::span<const PlannedShape> shapes);
+
+}  // namespace systole
