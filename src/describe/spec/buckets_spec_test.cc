@@ -35,7 +35,7 @@ TEST(BucketsSpec, AutoHasDefaults) {
 TEST(BucketsSpec, WritesWhatItReads) {
   for (const std::string data : {"buckets: [64, 256]", "buckets: auto, waste: 2%", "buckets: auto, shapes: 3"}) {
     const std::string once = to_yaml(read_workload(job(data), "job.yaml").value());
-    EXPECT_NE(once.find("buckets: "), std::string::npos) << once;
+    EXPECT_NE(once.find("buckets:"), std::string::npos) << once;
     EXPECT_EQ(to_yaml(read_workload(once, "again.yaml").value()), once);
   }
   const Workload without = read_workload(job("seed: 1"), "job.yaml").value();
@@ -46,7 +46,7 @@ TEST(BucketsSpec, WritesWhatItReads) {
 TEST(BucketsSpec, RefusesWhatMakesNoSense) {
   const std::string t5 = "family: t5, layers: 1, width: 16, heads: 2, target_context: 32";
   const std::vector<std::pair<std::string, std::string>> wrong{
-      {job("buckets: [64, 64]"), "job.yaml:5:79: data.buckets: 64 comes after 64: the lengths must ascend"},
+      {job("buckets: [64, 64]"), "job.yaml:5:80: error: data.buckets: 64 comes after 64: the lengths must ascend"},
       {job("buckets: [128, 64]"), "64 comes after 128"},
       {job("buckets: [0, 64]"), "data.buckets: 0 is too low"},
       {job("buckets: []"), "expected auto, or a list of row lengths"},

@@ -282,7 +282,8 @@ class Builder {
     for (const ShardInfo& shard : split.shards) {
       shards.push_back(TRY(TokenShard::open(store_, inputs_.key + "/" + shard.path)));
     }
-    const Packing packing = TRY(pack(shards, tokenizer, options_.sequence_length, options_.policy));
+    const Packing packing = TRY(
+        pack(shards, tokenizer, options_.sequence_length, held_out ? options_.policy.of_held_out() : options_.policy));
     CHECK(packing.tokens == split.tokens && packing.bytes == split.bytes, "packed {} of {} tokens, {} of {} bytes",
           packing.tokens, split.tokens, packing.bytes, split.bytes);
     built_.push_back(held_out ? "held-out packing" : "training packing");

@@ -22,10 +22,10 @@ struct BuildOptions {
   bool may_hold_none_out = false;  // of so few documents that the fraction sets none aside; else that is an error
   std::uint64_t seed = 0;          // for that choice, and for the tokenizer's sample
   TokenizerOptions tokenizer;
-  std::optional<std::string> tokenizer_model;  // a SentencePiece model to use instead of training one
-  std::int64_t sequence_length = 0;            // of pairs: row lengths of input and target together
-  std::int64_t target_length = 0;              // above 0: pairs, with target rows of this length
-  PackingPolicy policy = PackingPolicy::packed;
+  std::optional<std::string> tokenizer_model;         // a SentencePiece model to use instead of training one
+  std::int64_t sequence_length = 0;                   // of pairs: row lengths of input and target together
+  std::int64_t target_length = 0;                     // above 0: pairs, with target rows of this length
+  PackingRule policy = PackingPolicy::packed;         // buckets are of the training rows alone
   int threads = 2;                                    // threads for encoding; changes only the time
   std::int64_t shard_tokens = std::int64_t{1} << 27;  // a shard is closed when it holds this many tokens
   // Progress callback: the current stage ("reading", "training the tokenizer", "encoding", "packing"), and the bytes of

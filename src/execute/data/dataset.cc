@@ -42,7 +42,7 @@ Result<Tokenizer> open_tokenizer(Store& store, const TokensManifest& manifest) {
 
 Result<Packing> open_packing(Store& store, const std::string& path, const SplitTokens& split) {
   Packing packing = TRY(parse_packing(TRY(read_all(store, path)), path));
-  if (packing.inputs != packing_inputs(split.shards, packing.sequence_length, packing.policy) ||
+  if (packing.inputs != packing_inputs(split.shards, packing.sequence_length, packing.policy, packing.asked) ||
       packing.tokens != split.tokens || packing.bytes != split.bytes) {
     return error(ErrorKind::corrupt, "this packing table is of other shards")
         .at({path})
@@ -53,22 +53,30 @@ Result<Packing> open_packing(Store& store, const std::string& path, const SplitT
 
 Result<std::shared_ptr<const PackedTokens>> open_split(Store& store, const TokensManifest& manifest, bool held_out,
                                                        const Tokenizer& tokenizer, std::int64_t sequence_length,
-                                                       PackingPolicy policy) {
+                                                       const PackingRule& rule) {
   const SplitTokens& split = held_out ? manifest.held_out : manifest.train;
   if (split.shards.empty()) return std::shared_ptr<const PackedTokens>();
-  const std::string path = packing_path(manifest.key, held_out, sequence_length, policy);
+  const std::string path = packing_path(manifest.key, held_out, sequence_length, rule);
   if (!TRY(store.exists(path))) return not_built(fmt::format("the packing table '{}'", path));
   auto data = std::make_shared<PackedTokens>();
   data->shards = TRY(open_shards(store, manifest, split, tokenizer.eos(), false));
   data->packing = TRY(open_packing(store, path, split));
+  if (data->packing.asked != (held_out ? rule.of_held_out() : rule).asked()) {
+    return error(ErrorKind::corrupt, "this packing table has other buckets than its name says")
+        .at({path})
+        .hinted("remove it and build the data again: `systole data build`");
+  }
   data->bos = tokenizer.bos();
   return std::shared_ptr<const PackedTokens>(std::move(data));
 }
 
 }  // namespace
 
-std::string packing_path(const std::string& key, bool held_out, std::int64_t sequence_length, PackingPolicy policy) {
-  return in(key, fmt::format("{}-{}-{}.rows", held_out ? "held_out" : "train", sequence_length, name_of(policy)));
+std::string packing_path(const std::string& key, bool held_out, std::int64_t sequence_length, const PackingRule& rule) {
+  const PackingPolicy policy = held_out ? rule.of_held_out().policy : rule.policy;
+  std::string name = fmt::format("{}-{}-{}", held_out ? "held_out" : "train", sequence_length, name_of(policy));
+  if (policy == PackingPolicy::bucketed) name += "-" + to_hex(rule.asked()).substr(0, 12);
+  return in(key, name + ".rows");
 }
 
 Result<Packing> read_packing(Store& store, const TokensManifest& manifest, bool held_out, std::int64_t sequence_length,
@@ -88,11 +96,12 @@ Result<TokensManifest> read_tokens_manifest(Store& store, const std::string& key
       .hinted("a dataset's folder may not be renamed");
 }
 
-Result<Dataset> open_dataset(Store& store, const std::string& key, std::int64_t sequence_length, PackingPolicy policy) {
+Result<Dataset> open_dataset(Store& store, const std::string& key, std::int64_t sequence_length,
+                             const PackingRule& rule) {
   TokensManifest manifest = TRY(read_tokens_manifest(store, key));
   Tokenizer tokenizer = TRY(open_tokenizer(store, manifest));
-  auto train = TRY(open_split(store, manifest, false, tokenizer, sequence_length, policy));
-  auto held_out = TRY(open_split(store, manifest, true, tokenizer, sequence_length, policy));
+  auto train = TRY(open_split(store, manifest, false, tokenizer, sequence_length, rule));
+  auto held_out = TRY(open_split(store, manifest, true, tokenizer, sequence_length, rule));
   return Dataset{std::move(manifest), std::move(tokenizer), std::move(train), std::move(held_out), {}};
 }
 

@@ -6,7 +6,8 @@
 //     train-00000.tokens, ...          token shards (token_shard.h)
 //     held_out-00000.tokens, ...
 //     tokens.json                      the manifest, written last: without it there is no dataset
-//     train-256-packed.rows, ...       packing tables (packing.h), by row length and policy, each whole or absent
+//     train-256-packed.rows, ...       packing tables (packing.h), by row length and policy, each whole or absent;
+//                                      with buckets also by a hash of the edges asked for: train-256-bucketed-1f….rows
 //
 // The key is a hash of everything that the tokens depend on (contents of the text files, split, tokenizer options,
 // format versions). So equal inputs find an existing dataset, and different ones have different keys.
@@ -70,11 +71,9 @@ struct Dataset {
 // The store is the dataset's folder; results borrow it. Errors: not_found if the tokens or a table do not exist; those
 // of the readers.
 Result<TokensManifest> read_tokens_manifest(Store& store, const std::string& key);
-Result<Dataset> open_dataset(Store& store, const std::string& key, std::int64_t sequence_length, PackingPolicy policy);
-std::string packing_path(const std::string& key, bool held_out, std::int64_t sequence_length, PackingPolicy policy);
-// The table of one split alone. Errors: not_found; those of parse_packing; corrupt, it is of other shards.
-Result<Packing> read_packing(Store& store, const TokensManifest& manifest, bool held_out, std::int64_t sequence_length,
-                             PackingPolicy policy);
+Result<Dataset> open_dataset(Store& store, const std::string& key, std::int64_t sequence_length,
+                             const PackingRule& rule);
+std::string packing_path(const std::string& key, bool held_out, std::int64_t sequence_length, const PackingRule& rule);
 // The keys of the datasets in a folder, sorted.
 Result<std::vector<std::string>> list_datasets(Store& store);
 

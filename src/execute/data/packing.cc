@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "describe/lengths/bucket_edges.h"
 #include "execute/data/little_endian.h"
 
 namespace systole {
 namespace {
 
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 1, kBucketVersion = 2;
 constexpr std::size_t kHeaderBytes = 128;
 
 // The pieces of one document, and the bytes of text of each: what its tokens spell; the last piece gets the rest.
@@ -50,16 +51,57 @@ void arrange(Packing& packing, std::vector<Piece> pieces, const std::vector<std:
   for (std::size_t i = 0; i < pieces.size(); ++i) packing.pieces[next[rows[i]]++] = pieces[i];
 }
 
+// The row of each piece, by bucket; sets the buckets that have rows.
+std::vector<std::uint32_t> bucketed_rows(Packing& packing, std::span<const Piece> pieces,
+                                         const std::vector<std::int64_t>& edges) {
+  const auto bucket_of = [&](const Piece& piece) {
+    return static_cast<std::size_t>(std::ranges::lower_bound(edges, std::int64_t{piece.length}) - edges.begin());
+  };
+  std::vector<std::uint32_t> next(edges.size() + 1), rows;
+  for (const Piece& piece : pieces) ++next[bucket_of(piece) + 1];
+  for (std::size_t b = 0; b < edges.size(); ++b) {
+    if (next[b + 1] > 0) packing.buckets.push_back({edges[b], next[b]});
+    next[b + 1] += next[b];
+  }
+  rows.reserve(pieces.size());
+  for (const Piece& piece : pieces) rows.push_back(next[bucket_of(piece)]++);
+  return rows;
+}
+
 std::uint64_t hash_of_tables(const Packing& packing) {
   const std::uint64_t rows = hash64(std::as_bytes(std::span(packing.first)));
-  return hash64(std::as_bytes(std::span(packing.pieces)), rows);
+  const std::uint64_t pieces = hash64(std::as_bytes(std::span(packing.pieces)), rows);
+  return packing.buckets.empty() ? pieces : hash64(std::as_bytes(std::span(packing.buckets)), pieces);
 }
 static_assert(sizeof(Piece) == 16 && std::is_trivially_copyable_v<Piece>, "pieces are written as they are");
+static_assert(sizeof(RowBucket) == 16 && std::is_trivially_copyable_v<RowBucket>, "buckets are written as they are");
 
 Error damaged(const std::string& name, std::string why) {
   return error(ErrorKind::corrupt, "this packing table is damaged: {}", why)
       .at({name})
       .hinted("remove it and build the data again: `systole data build`");
+}
+
+// Each row of a bucket holds one piece, which is longer than the edge before and not longer than its own.
+Status check_buckets(const Packing& packing, const std::string& name) {
+  if (packing.policy != PackingPolicy::bucketed) return Done{};
+  if (packing.buckets.empty() != (packing.rows() == 0)) return damaged(name, "it has rows and no buckets");
+  std::int64_t below = 0, row = 0;
+  for (std::size_t b = 0; b < packing.buckets.size(); ++b) {
+    const auto [edge, first_row] = packing.buckets[b];
+    const bool last = b + 1 == packing.buckets.size();
+    const std::int64_t end = last ? packing.rows() : packing.buckets[b + 1].first_row;
+    if (edge <= below || edge > packing.sequence_length) return damaged(name, "the edges of its buckets do not ascend");
+    if (first_row != row || end <= row || end > packing.rows())
+      return damaged(name, fmt::format("the rows of the bucket of {} are not those between its neighbours", edge));
+    for (; row < end; ++row) {
+      const std::span<const Piece> pieces = packing.row(row);
+      if (pieces.size() != 1 || pieces[0].length > edge || pieces[0].length <= below)
+        return damaged(name, fmt::format("row {} does not belong to the bucket of {}", row, edge));
+    }
+    below = edge;
+  }
+  return Done{};
 }
 
 // Checks what a reader relies on, beyond the checksums.
@@ -85,30 +127,88 @@ Status check_tables(const Packing& packing, std::size_t pieces, const std::strin
   if (tokens != static_cast<std::uint64_t>(packing.tokens) || bytes != static_cast<std::uint64_t>(packing.bytes)) {
     return damaged(name, "its pieces do not add up to its header");
   }
-  return Done{};
+  return check_buckets(packing, name);
 }
 
 }  // namespace
 
-const char* name_of(PackingPolicy policy) { return policy == PackingPolicy::packed ? "packed" : "padded"; }
-
-Bytes Packing::resident() const {
-  return Bytes(static_cast<std::int64_t>(first.capacity() * sizeof(first[0]) + pieces.capacity() * sizeof(Piece)));
+const char* name_of(PackingPolicy policy) {
+  switch (policy) {
+    case PackingPolicy::packed: return "packed";
+    case PackingPolicy::padded: return "padded";
+    case PackingPolicy::bucketed: break;
+  }
+  return "bucketed";
 }
 
-Hash128 packing_inputs(std::span<const ShardInfo> shards, std::int64_t sequence_length, PackingPolicy policy) {
-  std::string inputs = fmt::format("packing {} {} {}\n", kVersion, sequence_length, name_of(policy));
+std::vector<std::int64_t> bucket_edges(const LengthHistogram& pieces, std::int64_t sequence_length,
+                                       const EdgesAsked& asked) {
+  std::vector<std::int64_t> edges = asked.edges;
+  if (edges.empty()) {
+    EdgeRequest best{.shapes = asked.shapes, .waste = asked.waste, .align = asked.align, .longest = sequence_length};
+    edges = best_edges(pieces, best);
+  }
+  CHECK(std::ranges::adjacent_find(edges, std::greater_equal()) == edges.end(), "edges that do not ascend");
+  CHECK(edges.empty() || (edges.front() >= 1 && edges.back() <= sequence_length), "edges from {} to {}, rows of {}",
+        edges.front(), edges.back(), sequence_length);
+  if (edges.empty() || edges.back() < sequence_length) edges.push_back(sequence_length);
+  return edges;
+}
+
+Hash128 EdgesAsked::hash() const {
+  if (!edges.empty()) return hash128(fmt::format("edges {}", fmt::join(edges, " ")));
+  return hash128(fmt::format("edges auto waste {} shapes {} align {}", waste, shapes, align));
+}
+
+PackingRule PackingRule::bucketed(EdgesAsked edges) {
+  PackingRule rule(PackingPolicy::bucketed);
+  rule.edges = std::move(edges);
+  return rule;
+}
+
+PackingRule PackingRule::of_held_out() const {
+  return policy == PackingPolicy::bucketed ? PackingRule(PackingPolicy::padded) : *this;
+}
+
+Bytes Packing::resident() const {
+  return Bytes(static_cast<std::int64_t>(first.capacity() * sizeof(first[0]) + pieces.capacity() * sizeof(Piece) +
+                                         buckets.capacity() * sizeof(RowBucket)));
+}
+
+std::int64_t Packing::bucket_rows(std::size_t bucket) const {
+  return (bucket + 1 < buckets.size() ? buckets[bucket + 1].first_row : rows()) - buckets[bucket].first_row;
+}
+
+std::int64_t Packing::positions() const {
+  std::int64_t positions = policy == PackingPolicy::bucketed ? 0 : rows() * sequence_length;
+  for (std::size_t b = 0; b < buckets.size(); ++b) positions += bucket_rows(b) * buckets[b].edge;
+  return positions;
+}
+
+std::vector<std::int64_t> Packing::edges() const {
+  if (policy != PackingPolicy::bucketed) return {sequence_length};
+  std::vector<std::int64_t> edges;
+  for (const RowBucket& bucket : buckets) edges.push_back(bucket.edge);
+  return edges;
+}
+
+Hash128 packing_inputs(std::span<const ShardInfo> shards, std::int64_t sequence_length, PackingPolicy policy,
+                       const Hash128& asked) {
+  const bool bucketed = policy == PackingPolicy::bucketed;
+  std::string inputs =
+      fmt::format("packing {} {} {}\n", bucketed ? kBucketVersion : kVersion, sequence_length, name_of(policy));
+  if (bucketed) inputs += to_hex(asked) + "\n";
   for (const ShardInfo& shard : shards) inputs += to_hex(shard.id) + "\n";
   return hash128(inputs);
 }
 
 Result<Packing> pack(std::span<const TokenShard> shards, const Tokenizer& tokenizer, std::int64_t sequence_length,
-                     PackingPolicy policy) {
+                     const PackingRule& rule) {
   CHECK(sequence_length >= 1, "rows of {}", sequence_length);
   std::vector<Piece> pieces;
   std::vector<ShardInfo> infos;
   std::vector<std::byte> scratch(kTokenBlockBytes);
-  Packing packing{.policy = policy, .sequence_length = sequence_length};
+  Packing packing{.policy = rule.policy, .sequence_length = sequence_length, .inputs = {}, .asked = rule.asked()};
   for (const TokenShard& shard : shards) {
     for (std::int64_t document = 0; document < shard.info().documents; ++document) {
       TRY(cut(shard, document, static_cast<std::uint64_t>(packing.tokens), tokenizer, sequence_length, scratch,
@@ -118,9 +218,13 @@ Result<Packing> pack(std::span<const TokenShard> shards, const Tokenizer& tokeni
     packing.bytes += shard.info().bytes;
     infos.push_back(shard.info());
   }
-  packing.inputs = packing_inputs(infos, sequence_length, policy);
+  packing.inputs = packing_inputs(infos, sequence_length, rule.policy, packing.asked);
   std::vector<std::uint32_t> rows(pieces.size());
-  if (policy == PackingPolicy::packed) {
+  if (rule.policy == PackingPolicy::bucketed) {
+    LengthHistogram lengths;
+    for (const Piece& piece : pieces) lengths.add(piece.length);
+    rows = bucketed_rows(packing, pieces, bucket_edges(lengths, sequence_length, rule.edges));
+  } else if (rule.policy == PackingPolicy::packed) {
     std::vector<std::uint32_t> lengths(pieces.size());
     for (std::size_t i = 0; i < pieces.size(); ++i) lengths[i] = pieces[i].length;
     rows = best_fit_rows(lengths, sequence_length);
@@ -134,8 +238,8 @@ Result<Packing> pack(std::span<const TokenShard> shards, const Tokenizer& tokeni
 std::vector<std::byte> serialise(const Packing& packing) {
   std::vector<std::byte> bytes;
   put(bytes, std::string_view("SYSPACKS"));
-  put(bytes, kVersion);
-  put(bytes, std::uint32_t{packing.policy == PackingPolicy::packed ? 0u : 1u});
+  put(bytes, packing.policy == PackingPolicy::bucketed ? kBucketVersion : kVersion);
+  put(bytes, static_cast<std::uint32_t>(packing.policy));
   for (const std::int64_t number : {packing.sequence_length, packing.rows(),
                                     static_cast<std::int64_t>(packing.pieces.size()), packing.tokens, packing.bytes}) {
     put(bytes, static_cast<std::uint64_t>(number));
@@ -143,20 +247,26 @@ std::vector<std::byte> serialise(const Packing& packing) {
   put(bytes, packing.inputs.high);
   put(bytes, packing.inputs.low);
   put(bytes, hash_of_tables(packing));
+  put(bytes, packing.asked.high);
+  put(bytes, packing.asked.low);
+  put(bytes, static_cast<std::uint64_t>(packing.buckets.size()));
   bytes.resize(kHeaderBytes - 8);
   put(bytes, hash64(bytes));
   const auto rows = std::as_bytes(std::span(packing.first)), pieces = std::as_bytes(std::span(packing.pieces));
   bytes.insert(bytes.end(), rows.begin(), rows.end());
   bytes.insert(bytes.end(), pieces.begin(), pieces.end());
+  const auto buckets = std::as_bytes(std::span(packing.buckets));
+  bytes.insert(bytes.end(), buckets.begin(), buckets.end());
   return bytes;
 }
 
 Result<Packing> parse_packing(std::span<const std::byte> bytes, const std::string& name) {
   if (bytes.size() < kHeaderBytes || !holds(bytes, 0, "SYSPACKS"))
     return damaged(name, "it does not begin as one does");
-  if (const auto version = get<std::uint32_t>(bytes, 8); version > kVersion) {
+  const auto version = get<std::uint32_t>(bytes, 8);
+  if (version > kBucketVersion) {
     return error(ErrorKind::unsupported, "this packing table has version {}; this Systole reads up to version {}",
-                 version, kVersion)
+                 version, kBucketVersion)
         .coded(ErrorCode::newer_version)
         .at({name})
         .hinted("use the Systole that wrote it or a newer one, or build the data again");
@@ -164,15 +274,18 @@ Result<Packing> parse_packing(std::span<const std::byte> bytes, const std::strin
   if (get<std::uint64_t>(bytes, 120) != hash64(bytes.first(120))) return damaged(name, "its header's checksum differs");
   const auto policy = get<std::uint32_t>(bytes, 12);
   const auto sequence_length = get<std::uint64_t>(bytes, 16), rows = get<std::uint64_t>(bytes, 24),
-             pieces = get<std::uint64_t>(bytes, 32);
+             pieces = get<std::uint64_t>(bytes, 32), buckets = get<std::uint64_t>(bytes, 96);
   const std::uint64_t room = (bytes.size() - kHeaderBytes) / 8;
-  if (policy > 1 || sequence_length == 0 || sequence_length > std::numeric_limits<std::uint32_t>::max() ||
-      rows > room || pieces > room || bytes.size() != kHeaderBytes + 8 * (rows + 1) + 16 * pieces) {
+  if (policy > 2 || (policy == 2) != (version == kBucketVersion) || (policy != 2 && buckets > 0) ||
+      sequence_length == 0 || sequence_length > std::numeric_limits<std::uint32_t>::max() || rows > room ||
+      pieces > room || buckets > room || bytes.size() != kHeaderBytes + 8 * (rows + 1) + 16 * pieces + 16 * buckets) {
     return damaged(name, fmt::format("it has {} bytes, which its header does not explain", bytes.size()));
   }
-  Packing packing{.policy = policy == 0 ? PackingPolicy::packed : PackingPolicy::padded,
+  Packing packing{.policy = static_cast<PackingPolicy>(policy),
                   .sequence_length = static_cast<std::int64_t>(sequence_length),
                   .inputs = {get<std::uint64_t>(bytes, 56), get<std::uint64_t>(bytes, 64)},
+                  .asked = {get<std::uint64_t>(bytes, 80), get<std::uint64_t>(bytes, 88)},
+                  .buckets = std::vector<RowBucket>(buckets),
                   .first = std::vector<std::uint64_t>(rows + 1),
                   .pieces = std::vector<Piece>(pieces),
                   .tokens = static_cast<std::int64_t>(get<std::uint64_t>(bytes, 40)),
@@ -180,6 +293,7 @@ Result<Packing> parse_packing(std::span<const std::byte> bytes, const std::strin
   std::memcpy(packing.first.data(), bytes.data() + kHeaderBytes, 8 * packing.first.size());
   if (pieces > 0)
     std::memcpy(packing.pieces.data(), bytes.data() + kHeaderBytes + 8 * packing.first.size(), 16 * pieces);
+  if (buckets > 0) std::memcpy(packing.buckets.data(), bytes.data() + bytes.size() - 16 * buckets, 16 * buckets);
   if (get<std::uint64_t>(bytes, 72) != hash_of_tables(packing)) return damaged(name, "its tables' checksum differs");
   TRY(check_tables(packing, pieces, name));
   return packing;

@@ -35,8 +35,7 @@ Result<ReaderProbe> measure(const std::shared_ptr<const PackedTokens>& data, Row
   ReaderProbe probe{.readers = readers};
   Seconds last = began;
   for (std::int64_t batches = 1, taken = 0;; ++batches) {
-    TRY(reader.next());
-    taken += options.batch_rows;
+    taken += TRY(reader.next())->rows;
     const Seconds now = clock.now(), passed = now - began;
     probe.longest = std::max(probe.longest, now - last);
     last = now;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "describe/lengths/bucket_edges.h"
 #include "ground/base/counted.h"
 
 namespace systole {
@@ -10,20 +11,32 @@ RowReader::Maker::Maker(std::shared_ptr<const PackedTokens> data, const RowReade
     : data_(std::move(data)),
       options_(options),
       order_(data_->packing.rows(), options.seed, options.pass == RowPass::endless),
+      steps_(steps_of(data_->packing, options)),
       scratch_(kTokenBlockBytes) {}
+
+std::optional<BucketOrder> RowReader::Maker::steps_of(const Packing& packing, const RowReaderOptions& options) {
+  if (!bucketed(packing, options)) return std::nullopt;
+  const std::int64_t rows = options.step_rows > 0 ? options.step_rows : options.batch_rows;
+  return BucketOrder(packing, rows, options.seed, options.drop_remainder);
+}
 
 std::int64_t RowReader::Maker::slot_size(const Packing& packing, const RowReaderOptions& options) {
   const std::int64_t targets = options.target_length, source = packing.sequence_length - targets;
   if (targets > 0) return options.batch_rows * (2 * source + 3 * targets) + packing.sequence_length;
-  return options.batch_rows * packing.sequence_length * (options.masking ? 5 : 4);
+  std::int64_t positions = bucketed(packing, options) ? 0 : options.batch_rows * packing.sequence_length;
+  if (bucketed(packing, options)) {
+    for (const std::int64_t edge : packing.edges())
+      positions = std::max(positions, edge * rows_of_bucket(options.batch_rows, packing.sequence_length, edge));
+  }
+  return positions * (options.masking ? 5 : 4);
 }
 
 bool RowReader::Maker::ended(RowCursor cursor) const { return options_.pass == RowPass::once && cursor.epoch > 0; }
 
-RowReader::Maker::Parts RowReader::Maker::parts_of(Numbers staging) const {
-  const auto rows = static_cast<std::size_t>(options_.batch_rows);
+RowReader::Maker::Parts RowReader::Maker::parts_of(Numbers staging, Shape shape) const {
+  const auto rows = static_cast<std::size_t>(shape.rows);
   const auto targets = rows * static_cast<std::size_t>(options_.target_length);
-  const std::size_t source = rows * static_cast<std::size_t>(data_->packing.sequence_length) - targets;
+  const std::size_t source = rows * static_cast<std::size_t>(shape.length) - targets;
   const auto take = [&staging](std::size_t size) {
     const Numbers part = staging.first(size);
     staging = staging.subspan(size);
@@ -41,9 +54,9 @@ RowReader::Maker::Parts RowReader::Maker::parts_of(Numbers staging) const {
   return parts;
 }
 
-RowReader::Maker::Parts RowReader::Maker::row_of(const Parts& all, std::int64_t row) const {
+RowReader::Maker::Parts RowReader::Maker::row_of(const Parts& all, std::int64_t rows, std::int64_t row) {
   const auto cut = [&](Numbers part) {
-    const std::size_t length = part.size() / static_cast<std::size_t>(options_.batch_rows);
+    const std::size_t length = part.size() / static_cast<std::size_t>(rows);
     return part.subspan(static_cast<std::size_t>(row) * length, length);
   };
   return {cut(all.tokens), cut(all.labels),        cut(all.segments),        cut(all.positions),
@@ -51,14 +64,21 @@ RowReader::Maker::Parts RowReader::Maker::row_of(const Parts& all, std::int64_t 
 }
 
 Result<Batch> RowReader::Maker::make(RowCursor cursor, std::span<std::int32_t> staging) {
-  const std::int64_t rows = length();
   TRY(lasts(cursor));
-  const Parts parts = parts_of(staging);
+  Shape shape{options_.batch_rows, data_->packing.sequence_length};
+  std::optional<BucketOrder::Step> step;
+  if (steps_) {
+    step = steps_->at(cursor.epoch, cursor.row);
+    shape = {rows_of_bucket(options_.batch_rows, shape.length, step->edge), step->edge};
+  }
+  const Parts parts = parts_of(staging, shape);
   const Seconds began = now();
   reading_ = Seconds();
   std::fill(staging.begin(), staging.end(), 0);
   std::fill(parts.labels.begin(), parts.labels.end(), -1);
   Batch batch;
+  batch.batch_rows = shape.rows;
+  batch.length = shape.length - options_.target_length;
   batch.tokens = parts.tokens;
   batch.labels = parts.labels;
   batch.segments = parts.segments;
@@ -66,15 +86,33 @@ Result<Batch> RowReader::Maker::make(RowCursor cursor, std::span<std::int32_t> s
   batch.types = parts.types;
   batch.target_tokens = parts.target_tokens;
   batch.target_segments = parts.target_segments;
-  for (std::int64_t r = 0; r < options_.batch_rows; ++r) {
-    const std::int64_t ahead = cursor.row + options_.first_row + r;
-    if (options_.pass == RowPass::once && ahead >= rows) break;
-    TRY(fill_row({cursor.epoch + ahead / rows, ahead % rows}, row_of(parts, r), batch));
-  }
+  TRY(step ? fill_step(cursor.epoch, *step, parts, batch) : fill_rows(cursor, parts, batch));
   batch.next = after(cursor);
   batch.made.read = reading_;
   batch.made.pack = now() - began - reading_;
   return batch;
+}
+
+Status RowReader::Maker::fill_rows(RowCursor cursor, const Parts& parts, Batch& batch) {
+  const std::int64_t rows = length();
+  for (std::int64_t r = 0; r < batch.batch_rows; ++r) {
+    const std::int64_t ahead = cursor.row + options_.first_row + r;
+    if (options_.pass == RowPass::once && ahead >= rows) break;
+    const Place place{cursor.epoch + ahead / rows, ahead % rows};
+    TRY(fill_row(place, stored_row(place), row_of(parts, batch.batch_rows, r), batch));
+  }
+  return Done{};
+}
+
+// The share of this reader is as large a part of every bucket's step.
+Status RowReader::Maker::fill_step(std::int64_t epoch, const BucketOrder::Step& step, const Parts& parts,
+                                   Batch& batch) {
+  const std::int64_t first = options_.first_row * (step.rows / step_rows());
+  for (std::int64_t r = 0; r < batch.batch_rows; ++r) {
+    const std::int64_t stored = steps_->row(epoch, step, first + r);
+    TRY(fill_row({epoch, stored}, stored, row_of(parts, batch.batch_rows, r), batch));
+  }
+  return Done{};
 }
 
 Status RowReader::Maker::lasts(RowCursor cursor) const {
@@ -97,14 +135,15 @@ std::int64_t RowReader::Maker::length() const {
 }
 
 RowCursor RowReader::Maker::after(RowCursor cursor) const {
+  if (steps_)
+    return cursor.row + 1 < steps_->steps() ? RowCursor{cursor.epoch, cursor.row + 1} : RowCursor{cursor.epoch + 1, 0};
   const std::int64_t rows = length(), row = cursor.row + step_rows();
   if (options_.pass == RowPass::once && row >= rows) return {1, 0};
   if (options_.drop_remainder && row + step_rows() > rows) return {cursor.epoch + 1, 0};
   return {cursor.epoch + row / rows, row % rows};
 }
 
-Status RowReader::Maker::fill_row(Place place, const Parts& row, Batch& batch) {
-  const std::int64_t stored = stored_row(place);
+Status RowReader::Maker::fill_row(Place place, std::int64_t stored, const Parts& row, Batch& batch) {
   if (stored < 0) return Done{};
   const std::span<const Piece> pieces = data_->packing.row(stored);
   ++batch.rows;

@@ -1,6 +1,7 @@
 #pragma once
 // Makes batches, on one of the reader's threads. Private to rows.
 
+#include "execute/data/bucket_order.h"
 #include "execute/data/rows.h"
 
 namespace systole {
@@ -9,7 +10,13 @@ class RowReader::Maker {
  public:
   Maker(std::shared_ptr<const PackedTokens> data, const RowReaderOptions& options);
 
-  // The number of i32 in the staging buffer of one batch.
+  static bool bucketed(const Packing& packing, const RowReaderOptions& options) {
+    return packing.policy == PackingPolicy::bucketed && options.pass == RowPass::endless;
+  }
+  // The order of steps; nothing if not bucketed.
+  static std::optional<BucketOrder> steps_of(const Packing& packing, const RowReaderOptions& options);
+
+  // The number of i32 in the staging buffer of one batch; with buckets, of the largest.
   static std::int64_t slot_size(const Packing& packing, const RowReaderOptions& options);
   // Makes the batch that starts at `cursor` in `staging`, of slot_size; allocates nothing.
   // REQUIRES: !ended(cursor). Errors: io, corrupt.
@@ -26,16 +33,21 @@ class RowReader::Maker {
     Numbers pair;  // one pair, as stored in the shard
   };
   struct Place {
-    std::int64_t epoch, row;  // row: index in the epoch's order
+    std::int64_t epoch, row;  // row: index in the epoch's order; with buckets, the stored row
   };
-  Parts parts_of(Numbers staging) const;
-  Parts row_of(const Parts& all, std::int64_t row) const;
+  struct Shape {
+    std::int64_t rows, length;  // of a batch
+  };
+  Parts parts_of(Numbers staging, Shape shape) const;
+  static Parts row_of(const Parts& all, std::int64_t rows, std::int64_t row);
   bool mixed() const { return options_.mixture != nullptr && options_.pass == RowPass::endless; }
   bool chosen() const { return options_.once_rows != nullptr && options_.pass == RowPass::once; }
   Status lasts(RowCursor cursor) const;        // a mixture has the rows of a step from here on
   std::int64_t length() const;                 // rows of a pass
   std::int64_t stored_row(Place place) const;  // below 0: an empty row
-  Status fill_row(Place place, const Parts& row, Batch& batch);
+  Status fill_rows(RowCursor cursor, const Parts& parts, Batch& batch);
+  Status fill_step(std::int64_t epoch, const BucketOrder::Step& step, const Parts& parts, Batch& batch);
+  Status fill_row(Place place, std::int64_t stored, const Parts& row, Batch& batch);
   Status fill_pieces(std::span<const Piece> pieces, const Parts& row, Batch& batch);
   Status fill_pair(const Piece& piece, const Parts& row, Batch& batch);
   void mask(Place place, const Parts& row, Batch& batch) const;
@@ -45,6 +57,7 @@ class RowReader::Maker {
   std::shared_ptr<const PackedTokens> data_;
   RowReaderOptions options_;
   RowOrder order_;
+  std::optional<BucketOrder> steps_;  // with buckets, in place of order_
   std::vector<std::byte> scratch_;
   Seconds reading_;  // for the batch that is being made
 };

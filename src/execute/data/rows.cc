@@ -5,6 +5,7 @@
 #include <optional>
 #include <thread>
 
+#include "describe/lengths/bucket_edges.h"
 #include "execute/data/row_maker.h"
 #include "ground/base/counted.h"
 
@@ -164,6 +165,19 @@ RowReader::RowReader(std::unique_ptr<Queue> queue) : queue_(std::move(queue)) {}
 RowReader::~RowReader() = default;
 RowReader::RowReader(RowReader&&) noexcept = default;
 
+namespace {
+
+// A bucket whose rows fill no step would never be trained on.
+Status all_filled(const Packing& packing, std::int64_t step_rows) {
+  const std::optional<std::int64_t> edge = BucketOrder::unfilled(packing, step_rows);
+  if (!edge) return Done{};
+  return error(ErrorKind::invalid, "data.drop_remainder: the rows of up to {} are no step of {}: all would be dropped",
+               counted(*edge, "token"), rows_of_bucket(step_rows, packing.sequence_length, *edge))
+      .hinted("a smaller train.batch, fewer data.buckets, or data.drop_remainder: false");
+}
+
+}  // namespace
+
 Result<RowReader> RowReader::open(std::shared_ptr<const PackedTokens> data, RowReaderOptions options, RowCursor start) {
   const std::int64_t rows = data->packing.rows();
   const std::int64_t step = options.step_rows > 0 ? options.step_rows : options.batch_rows;
@@ -174,12 +188,16 @@ Result<RowReader> RowReader::open(std::shared_ptr<const PackedTokens> data, RowR
         "a mixture of {} rows over {}", options.mixture->rows(), rows);
   CHECK(options.first_row >= 0 && options.first_row + options.batch_rows <= step, "rows {}+{} of a step of {}",
         options.first_row, options.batch_rows, step);
-  if (start.epoch < 0 || start.row < 0 || start.row >= rows) {
-    return error(ErrorKind::invalid, "a data cursor at epoch {}, row {}, but there are {} rows", start.epoch, start.row,
-                 rows)
+  const bool bucketed = Maker::bucketed(data->packing, options);
+  CHECK(!bucketed || (!options.mixture && options.target_length == 0), "buckets of a mixture or of pairs");
+  if (bucketed && options.drop_remainder) TRY(all_filled(data->packing, step));
+  const std::int64_t positions = RowReader::positions(data->packing, options);
+  if (start.epoch < 0 || start.row < 0 || start.row >= positions) {
+    return error(ErrorKind::invalid, "a data cursor at epoch {}, {} {}, but there are {} {}s", start.epoch,
+                 bucketed ? "step" : "row", start.row, positions, bucketed ? "step" : "row")
         .hinted("the state belongs to other data: resume with the data it was saved with, or start a new run");
   }
-  if (options.drop_remainder && options.pass == RowPass::endless && step > rows) {
+  if (options.drop_remainder && options.pass == RowPass::endless && !bucketed && step > rows) {
     return error(ErrorKind::invalid, "data.drop_remainder: {} are no step of {}: all would be dropped",
                  counted(rows, "row"), step)
         .hinted("a smaller train.batch, or data.drop_remainder: false");
@@ -194,6 +212,11 @@ Result<const Batch*> RowReader::next() { return queue_->next(); }
 RowCursor RowReader::cursor() const { return queue_->cursor(); }
 RowStages RowReader::waits() const { return queue_->waits(); }
 Bytes RowReader::allocated() const { return queue_->allocated(); }
+
+std::int64_t RowReader::positions(const Packing& packing, const RowReaderOptions& options) {
+  const std::optional<BucketOrder> steps = Maker::steps_of(packing, options);
+  return steps ? steps->steps() : packing.rows();
+}
 
 Bytes RowReader::planned(const Packing& packing, const RowReaderOptions& options) {
   const std::int64_t staging = options.queue_batches * Maker::slot_size(packing, options);

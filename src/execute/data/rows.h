@@ -18,6 +18,9 @@
 // packing.h explains why no token is skipped. `endless` repeats epochs in a keyed order (row_order.h); batches may
 // cross an epoch's end. `once` gives the rows in stored order, fills the last batch up with empty rows, and ends.
 //
+// With buckets (a bucketed packing, endless) each batch is of one of them: [B_e, e], e the bucket's edge and
+// B_e = B x floor(T / e), in the order of bucket_order.h; no batch crosses an epoch's end. `once` knows no buckets.
+//
 // Several readers may share one PackedTokens. A reader serves one consumer; its own threads are internal.
 
 #include <cstdint>
@@ -44,7 +47,8 @@ struct PackedTokens {
   Bytes resident() const;
 };
 
-// The position of the next row to give, in the epoch's order. Saved with a checkpoint, it resumes exactly.
+// The position of the next row to give, in the epoch's order. With buckets, `row` counts steps of the epoch instead.
+// Saved with a checkpoint, it resumes exactly.
 struct RowCursor {
   std::int64_t epoch = 0, row = 0;
   auto operator<=>(const RowCursor&) const = default;
@@ -56,7 +60,7 @@ constexpr std::int32_t kTargetStart = 0;
 enum class RowPass { endless, once };
 
 struct RowReaderOptions {
-  std::int64_t batch_rows = 1;     // B, the batch size of this reader
+  std::int64_t batch_rows = 1;     // B, the batch size of this reader; with buckets, at length T
   std::int64_t step_rows = 0;      // rows of a step over all readers; 0: B
   std::int64_t first_row = 0;      // index of this reader's first row within a step: rank x B
   std::int64_t queue_batches = 3;  // staging slots, at least 2: one for the consumer, the others prefetched
@@ -65,8 +69,8 @@ struct RowReaderOptions {
   std::uint64_t seed = 0;  // for the order, if endless
   // If the rows are of several sources, their order, if endless: row r of epoch e is at position e x rows + r of it.
   std::shared_ptr<const MixtureOrder> mixture = {};
-  // If endless: rows at an epoch's end that do not fill a step are left out, so that no step crosses epochs. Of one
-  // source only.
+  // If endless: rows at an epoch's end (with buckets: of each bucket) that do not fill a step are left out, so that no
+  // step crosses epochs. Of one source only.
   bool drop_remainder = false;
   std::optional<Masking> masking;
   // If once, the rows in this order in place of all rows as stored; below 0: an empty row.
@@ -90,16 +94,17 @@ struct Batch {
   std::span<const std::int32_t> tokens, labels, segments, positions;    // [B, T]
   std::span<const std::int32_t> types, target_tokens, target_segments;  // empty if the rows have none
   std::int64_t label_count = 0;                                         // labels that are not -1
-  std::int64_t bytes = 0;  // bytes of text that the labels stand for; 0 for masked rows and pairs
-  std::int64_t rows = 0;   // rows with data; the others are empty
-  RowCursor next;          // where the following batch starts
+  std::int64_t bytes = 0;                   // bytes of text that the labels stand for; 0 for masked rows and pairs
+  std::int64_t rows = 0;                    // rows with data; the others are empty
+  std::int64_t batch_rows = 0, length = 0;  // the arrays are [batch_rows, length]; of pairs: the input's
+  RowCursor next;                           // where the following batch starts
   RowStages made;
 };
 
 class RowReader {
  public:
   // REQUIRES: at least one row and one thread, 2 or more slots, a step that contains this reader's rows.
-  // Errors: invalid if the cursor is outside the rows, or drop_remainder would drop all of them.
+  // Errors: invalid if the cursor is outside the rows, or drop_remainder would drop all of them, or all of a bucket.
   static Result<RowReader> open(std::shared_ptr<const PackedTokens> data, RowReaderOptions options,
                                 RowCursor start = {});
   ~RowReader();  // stops and joins the threads
@@ -111,6 +116,9 @@ class RowReader {
   Result<const Batch*> next();
   RowCursor cursor() const;  // start of the batch after the last one given
   RowStages waits() const;   // what the consumer waited for, so far
+
+  // Values that a cursor's `row` takes in an epoch: its rows; with buckets, its steps.
+  static std::int64_t positions(const Packing& packing, const RowReaderOptions& options);
 
   // The bytes of a reader: staging and scratch. The tables (PackedTokens::resident) are counted once, by their owner.
   static Bytes planned(const Packing& packing, const RowReaderOptions& options);
