@@ -6,14 +6,16 @@ namespace {
 // Batches of packed rows: a row has all of these inputs, or none.
 class TextBatchSource : public BatchSource {
  public:
-  explicit TextBatchSource(RowReader reader) : reader_(std::move(reader)) { batch_.inputs.reserve(8); }
+  // `steps`: of an epoch, if a cursor counts them.
+  TextBatchSource(RowReader reader, std::optional<std::int64_t> steps) : reader_(std::move(reader)), steps_(steps) {
+    batch_.inputs.reserve(8);
+  }
 
   Result<const StepBatch*> next() override {
     const Batch* batch = TRY(reader_.next());
     if (batch == nullptr) return nullptr;
     batch_.inputs.clear();
     batch_rows_ = batch->batch_rows;
-    batch_.length = batch->length;
     input("tokens", batch->tokens);
     input("labels", batch->labels);
     input("segments", batch->segments);
@@ -29,7 +31,9 @@ class TextBatchSource : public BatchSource {
 
   Node cursor() const override {
     const RowCursor at = reader_.cursor();
-    return Node::map({{"epoch", at.epoch}, {"row", at.row}});
+    Node cursor = Node::map({{"epoch", at.epoch}, {"row", at.row}});
+    if (steps_) cursor.set("steps", *steps_);
+    return cursor;
   }
 
   std::vector<std::pair<std::string, Seconds>> waits() const override {
@@ -45,9 +49,24 @@ class TextBatchSource : public BatchSource {
   }
 
   RowReader reader_;
-  std::int64_t batch_rows_ = 0;  // of the batch
+  std::optional<std::int64_t> steps_;
+  std::int64_t batch_rows_ = 1;  // of the batch
   StepBatch batch_;
 };
+
+// With buckets a cursor counts steps, which other rows make up once the batch or the buckets are others. At an epoch's
+// begin nothing has been counted.
+Status same_steps(const Node& start, const RowCursor& cursor, std::optional<std::int64_t> steps) {
+  if (start.is_null() || cursor.row == 0) return {};
+  const Node* counted = start.find("steps");
+  std::optional<std::int64_t> before;
+  if (counted != nullptr) before = TRY(counted->as_int(1));
+  if (before == steps) return {};
+  const auto named = [](std::optional<std::int64_t> n) { return n ? fmt::format("{} steps", *n) : "rows"; };
+  return error(ErrorKind::invalid, "the state is in the middle of an epoch of {}, and now an epoch is of {}",
+               named(before), named(steps))
+      .hinted("train.batch, data.buckets and data.drop_remainder as they were; or begin a new run from its weights");
+}
 
 }  // namespace
 
@@ -58,8 +77,12 @@ Result<std::unique_ptr<BatchSource>> open_text_source(std::shared_ptr<const Pack
     cursor.epoch = TRY(TRY(start.get("epoch"))->as_int(0));
     cursor.row = TRY(TRY(start.get("row"))->as_int(0));
   }
+  std::optional<std::int64_t> steps;
+  if (tokens->packing.policy == PackingPolicy::bucketed && options.pass == RowPass::endless)
+    steps = RowReader::positions(tokens->packing, options);
+  TRY(same_steps(start, cursor, steps));
   RowReader reader = TRY(RowReader::open(std::move(tokens), std::move(options), cursor));
-  return std::unique_ptr<BatchSource>(std::make_unique<TextBatchSource>(std::move(reader)));
+  return std::unique_ptr<BatchSource>(std::make_unique<TextBatchSource>(std::move(reader), steps));
 }
 
 }  // namespace systole

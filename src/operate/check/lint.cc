@@ -133,16 +133,20 @@ std::optional<Lint> padded_rows(const Workload& w, bool static_shapes, const std
   if (w.data.kind != DataSpec::Kind::text || !accelerator || w.data.buckets || (w.data.packing && !pairs))
     return std::nullopt;
   if (measured && measured->padding < kLittle) return std::nullopt;
-  Lint found{"padded_rows", pairs ? "model.context" : "data.packing", "", ""};
-  found.text = pairs ? fmt::format("a pair in each row of {} + {}", w.model.context(),
-                                   counted(w.model.target_context(), "token"))
-                     : fmt::format("one text in each row of {}", counted(w.model.context(), "token"));
+  if (w.data.buckets && !measured) return std::nullopt;
+  Lint found{"padded_rows", pairs ? "model.context" : w.data.buckets ? "data.buckets" : "data.packing", "", ""};
+  found.text = pairs            ? fmt::format("a pair in each row of {} + {}", w.model.context(),
+                                              counted(w.model.target_context(), "token"))
+               : w.data.buckets ? std::string("one text in each row, of these lengths")
+                                : fmt::format("one text in each row of {}", counted(w.model.context(), "token"));
   found.text += measured ? fmt::format(": {:.0f}% of what an accelerator computes is padding", 100 * measured->padding)
                          : ": an accelerator computes their padding too; how much it is, is known once the data are "
                            "built (systole data build)";
   const auto rounded = [](std::int64_t length) { return (length + 7) / 8 * 8; };
   if (!pairs) {
-    found.hint = "data.packing: true; or data.buckets: auto in its place, which pads each text to one of a few lengths";
+    found.hint = w.data.buckets && w.data.buckets->automatic ? "more data.shapes, or data.packing: true without buckets"
+                 : w.data.buckets ? "data.buckets: auto, or data.packing: true without buckets"
+                                  : "data.packing: true, or data.buckets: auto";
   } else if (measured) {
     found.hint = fmt::format("model.context: {} and model.target_context: {} hold 99% of the inputs and targets",
                              std::min(rounded(measured->most), w.model.context()),

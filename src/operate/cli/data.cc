@@ -128,7 +128,7 @@ ExitCode data_build(const DataOptions& options, Context& context) {
   Node node = node_of(data, drawing);
   if (!data.mixture) {
     const EpochRows rows = rows_of(workload, data.dataset->train->packing);
-    context.out.prose(to_string(rows) + "\n");
+    context.out.prose(buckets_table(workload, rows, context.out.width()) + to_string(rows) + "\n");
     node.set("epoch", to_node(rows));
   }
   context.out.json(node.set("made", made));
@@ -212,7 +212,8 @@ ExitCode data_show(const DataOptions& options, Context& context) {
   const BuiltData data{std::move(folder.store), std::move(manifest)};
   const EpochRows rows = rows_of(workload, data).value();
   return show({*data.folder,
-               text_of(*data.folder, data.manifest, context.out.width()) + to_string(rows) + "\n",
+               text_of(*data.folder, data.manifest, context.out.width()) +
+                   buckets_table(workload, rows, context.out.width()) + to_string(rows) + "\n",
                node_of(data.manifest),
                {data.manifest},
                {""},

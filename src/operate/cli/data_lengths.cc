@@ -37,6 +37,7 @@ struct Texts {
   std::int64_t longest = 0, longest_target = 0;  // of a row; 0: unknown
   std::optional<Workload> workload;
   std::optional<std::int64_t> packed;  // rows; nothing: they are not packed
+  std::optional<EdgesAsked> buckets;   // of the workload; options go before them
 };
 
 bool is_histogram(const std::string& path) {
@@ -76,6 +77,7 @@ Texts texts_of_workload(const DataLengthsOptions& options) {
   texts.targets = std::move(lengths.targets);
   if (texts.targets) texts.noun = "pair";
   if (!texts.targets) texts.packed = lengths.packed_rows;
+  if (workload.data.buckets && !texts.targets) texts.buckets = packing_rule(workload.data).edges;
   texts.workload = workload;
   return texts;
 }
@@ -112,6 +114,17 @@ std::vector<std::int64_t> edges_of(const DataLengthsOptions& options, std::int64
   return edges;
 }
 
+// Those of data.buckets. The context is one where a row needs it.
+std::vector<std::int64_t> edges_of_workload(const EdgesAsked& asked, const LengthHistogram& rows,
+                                            std::int64_t longest) {
+  if (!asked.edges.empty() && asked.edges.back() > longest)
+    fail(error(ErrorKind::invalid, "--context: data.buckets has rows of {}", asked.edges.back())
+             .hinted("--edges, which are then taken in place of them"));
+  std::vector<std::int64_t> edges = bucket_edges(rows, longest, asked);
+  if (edges.size() > 1 && edges[edges.size() - 2] >= rows.longest()) edges.pop_back();
+  return edges;
+}
+
 // Model FLOPs where the model is known; with a plan also time and dollars.
 RowPrices prices_of(const DataLengthsOptions& options, const Texts& texts, Context& context) {
   RowPrices prices;
@@ -141,6 +154,8 @@ Shown show(const LengthHistogram& lengths, const std::string& head, std::int64_t
   LengthRequest request;
   request.longest = longest;
   request.edges = edges_of(options, std::min(longest, lengths.longest()));
+  if (texts.buckets && options.edges.empty() && options.waste.empty() && options.shapes == 0)
+    request.edges = edges_of_workload(*texts.buckets, lengths.in_pieces(longest), longest);
   if (!options.waste.empty()) request.best = {.shapes = kMostShapes, .waste = waste_of(options.waste)};
   if (options.shapes > 0) request.best.shapes = options.shapes;
   if (options.shapes > 0 && options.waste.empty()) request.best.waste.reset();
@@ -206,7 +221,9 @@ void add_data_lengths(Subcommand group, Context& context) {
       "lengths of a workload's texts, or of a .csv or .json of them: padding, and the buckets that waste least",
       options, context, data_lengths);
   add_workload_arguments(command, options->workload);
-  command.add_option("--edges", options->edges, "these buckets, as 128,256,512, in place of the best ones")
+  command
+      .add_option("--edges", options->edges,
+                  "these buckets, as 128,256,512, in place of the workload's or the best ones")
       .delimiter(',')
       .check(at_least(1));
   command.add_option("--waste", options->waste,

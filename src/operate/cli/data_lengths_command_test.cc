@@ -138,7 +138,8 @@ TEST_F(DataLengths, check_says_how_much_is_padding) {
       << unknown.err;
   ASSERT_EQ(systole_.run({"data", "build", "job.yaml"}).exit.code, 0);
   const Captured known = systole_.run({"check", "job.yaml"});
-  EXPECT_TRUE(has(known.err, "% of what an accelerator computes is padding\n  hint: data.packing: true\n"))
+  EXPECT_TRUE(has(known.err,
+                  "% of what an accelerator computes is padding\n  hint: data.packing: true, or data.buckets: auto\n"))
       << known.err;
   EXPECT_FALSE(has(systole_.run({"check", "job.yaml", "--set", "data.packing=true"}).err, "padding"));
 }

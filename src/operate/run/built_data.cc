@@ -1,5 +1,7 @@
 #include "operate/run/built_data.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "describe/lengths/bucket_edges.h"
@@ -7,6 +9,7 @@
 #include "ground/base/counted.h"
 #include "ground/base/document.h"
 #include "ground/base/files.h"
+#include "ground/draw/text_table.h"
 
 namespace systole {
 namespace {
@@ -93,14 +96,53 @@ std::optional<BuiltData> find_like_data(const Workload& workload) {
   return find_like_data(workload, *std::move(files));
 }
 
-double EpochRows::padding() const { return padding_share(tokens, rows * (length + target_length)); }
+std::int64_t EpochRows::positions() const {
+  if (buckets.empty()) return rows * (length + target_length);
+  std::int64_t positions = 0;
+  for (const Bucket& bucket : buckets) positions += bucket.positions();
+  return positions;
+}
+
+double EpochRows::padding() const { return padding_share(tokens, positions()); }
+
+namespace {
+
+// Steps of a bucket; the last is filled with empty rows, or left out.
+std::int64_t steps_of(const Workload& workload, const Bucket& bucket) {
+  const std::int64_t each = rows_of_bucket(workload.train.batch, workload.model.context(), bucket.edge);
+  return workload.data.drop_remainder ? bucket.rows / each : (bucket.rows + each - 1) / each;
+}
+
+void count_steps(const Workload& workload, EpochRows& rows) {
+  rows.steps = 0;
+  for (const Bucket& bucket : rows.buckets) rows.steps += static_cast<double>(steps_of(workload, bucket));
+  if (rows.buckets.empty())
+    rows.steps = static_cast<double>(rows.rows) / static_cast<double>(std::max<std::int64_t>(1, workload.train.batch));
+}
+
+void note_unused(const Workload& workload, EpochRows& rows) {
+  if (!workload.data.buckets) return;
+  for (const std::int64_t edge : workload.data.buckets->edges)
+    if (std::ranges::find(rows.buckets, edge, &Bucket::edge) == rows.buckets.end()) rows.unused.push_back(edge);
+}
+
+}  // namespace
 
 EpochRows rows_of(const Workload& workload, const Packing& packing) {
-  return {.rows = packing.rows(),
-          .length = workload.model.context(),
-          .target_length = workload.model.target_context(),
-          .tokens = packing.tokens,
-          .packed = packing.policy == PackingPolicy::packed};
+  EpochRows all{.rows = packing.rows(),
+                .length = workload.model.context(),
+                .target_length = workload.model.target_context(),
+                .tokens = packing.tokens,
+                .packed = packing.policy == PackingPolicy::packed};
+  for (std::size_t b = 0; b < packing.buckets.size(); ++b) {
+    Bucket bucket{packing.buckets[b].edge, packing.bucket_rows(b)};
+    for (std::int64_t row = 0; row < bucket.rows; ++row)
+      bucket.tokens += packing.row(packing.buckets[b].first_row + row)[0].length;
+    all.buckets.push_back(bucket);
+  }
+  note_unused(workload, all);
+  count_steps(workload, all);
+  return all;
 }
 
 Result<EpochRows> rows_of(const Workload& workload, const BuiltData& data) {
@@ -110,14 +152,18 @@ Result<EpochRows> rows_of(const Workload& workload, const BuiltData& data) {
                 .packed = workload.data.packing && workload.model.target_context() == 0};
   if (all.target_length > 0) {
     all.rows = data.manifest.train.documents;
-    return all;
+  } else {
+    const DatasetLengths lengths = TRY(dataset_lengths(*data.folder, data.manifest, false, all.length));
+    const LengthHistogram pieces = lengths.documents.in_pieces(all.length);
+    all.rows = all.packed ? lengths.packed_rows : pieces.count();
+    if (workload.data.buckets) {
+      const PackingRule rule = packing_rule(workload.data);
+      all.buckets = buckets_of(pieces, bucket_edges(pieces, all.length, rule.edges));
+      std::erase_if(all.buckets, [](const Bucket& bucket) { return bucket.rows == 0; });
+      note_unused(workload, all);
+    }
   }
-  const Result<Packing> table =
-      read_packing(*data.folder, data.manifest, false, row_length(workload), policy_of(workload));
-  if (table.ok()) return rows_of(workload, *table);
-  if (table.error().kind != ErrorKind::not_found) return table.error();
-  const DatasetLengths lengths = TRY(dataset_lengths(*data.folder, data.manifest, false, all.length));
-  all.rows = all.packed ? lengths.packed_rows : lengths.documents.in_pieces(all.length).count();
+  count_steps(workload, all);
   return all;
 }
 
@@ -125,6 +171,15 @@ std::string to_string(const EpochRows& rows) {
   std::string length = counted(rows.length, "token");
   if (rows.target_length > 0)
     length = fmt::format("{} + {}", with_commas(rows.length), counted(rows.target_length, "token"));
+  if (!rows.buckets.empty()) {
+    std::string text = fmt::format("an epoch is {} in {}, {}: {:.1f}% is padding", counted(rows.rows, "row"),
+                                   counted(rows.buckets.size(), "bucket"),
+                                   counted(static_cast<std::int64_t>(rows.steps), "step"), 100 * rows.padding());
+    if (!rows.unused.empty())
+      text += fmt::format("; no row is in the bucket{} of {}", rows.unused.size() == 1 ? "" : "s",
+                          fmt::join(rows.unused, ", "));
+    return text;
+  }
   return fmt::format("an epoch is {} of {}, {}: {:.1f}% is padding", counted(rows.rows, "row"), length,
                      rows.packed              ? "packed"
                      : rows.target_length > 0 ? "a pair in each"
@@ -132,12 +187,30 @@ std::string to_string(const EpochRows& rows) {
                      100 * rows.padding());
 }
 
+std::string buckets_table(const Workload& workload, const EpochRows& rows, int width) {
+  if (rows.buckets.empty()) return "";
+  std::vector<std::vector<std::string>> cells;
+  for (const Bucket& bucket : rows.buckets)
+    cells.push_back({with_commas(bucket.edge), with_commas(bucket.rows),
+                     fmt::format("{:.1f}%", 100 * padding_share(bucket.tokens, bucket.positions())),
+                     with_commas(rows_of_bucket(workload.train.batch, rows.length, bucket.edge)),
+                     with_commas(steps_of(workload, bucket))});
+  return table({"bucket up to>", "rows>", "padding>", "rows a step>", "steps>"}, cells, width);
+}
+
 Node to_node(const EpochRows& rows) {
-  return Node::map({{"rows", rows.rows},
-                    {"positions", rows.rows * (rows.length + rows.target_length)},
-                    {"tokens", rows.tokens},
-                    {"packed", rows.packed},
-                    {"padding_share", rows.padding()}});
+  Node node = Node::map({{"rows", rows.rows},
+                         {"positions", rows.positions()},
+                         {"tokens", rows.tokens},
+                         {"packed", rows.packed},
+                         {"padding_share", rows.padding()}});
+  if (rows.buckets.empty()) return node;
+  Node buckets = Node::sequence();
+  for (const Bucket& bucket : rows.buckets)
+    buckets.push(Node::map({{"edge", bucket.edge}, {"rows", bucket.rows}, {"tokens", bucket.tokens}}));
+  node.set("buckets", std::move(buckets));
+  node.set("steps", rows.steps);
+  return node;
 }
 
 std::optional<MeasuredRows> measured_rows(const Workload& workload) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "describe/lengths/bucket_edges.h"
 #include "execute/data/lengths.h"
 #include "operate/check/lint.h"
 #include "operate/run/run_data.h"
@@ -30,6 +31,10 @@ struct EpochRows {
   std::int64_t rows = 0, length = 0, target_length = 0;  // target_length: of pairs, beside `length`
   std::int64_t tokens = 0;                               // without padding
   bool packed = false;
+  std::vector<Bucket> buckets;       // with data.buckets: those that have rows
+  std::vector<std::int64_t> unused;  // lengths of data.buckets that no row has
+  double steps = 0;                  // of train.batch
+  std::int64_t positions() const;
   double padding() const;  // the share of positions that hold no token
 };
 EpochRows rows_of(const Workload& workload, const Packing& packing);
@@ -38,6 +43,8 @@ EpochRows rows_of(const Workload& workload, const Packing& packing);
 Result<EpochRows> rows_of(const Workload& workload, const BuiltData& data);
 // "an epoch is 33,921 rows of 256 tokens, packed: 0.3% is padding".
 std::string to_string(const EpochRows& rows);
+// With buckets, a line for each: its rows, padding, and steps. Else "".
+std::string buckets_table(const Workload& workload, const EpochRows& rows, int width);
 Node to_node(const EpochRows& rows);
 
 // For the rule padded_rows: of the workload's dataset, as find_like_data finds it; nothing: it is not built.

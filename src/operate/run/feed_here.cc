@@ -1,6 +1,7 @@
 #include "operate/run/feed_here.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 
@@ -12,6 +13,7 @@
 #include "ground/catalog/catalog.h"
 #include "ground/process/machine.h"
 #include "ground/store/store.h"
+#include "operate/run/built_data.h"
 
 namespace systole {
 namespace {
@@ -30,6 +32,7 @@ std::string entry_of(const Workload& workload) {
                                  workload.model.target_context(), data.packing, static_cast<int>(data.tokenizer.kind),
                                  data.tokenizer.vocabulary, data.tokenizer.file);
   for (const std::string& file : data.train.files) text += file + "\n";
+  if (data.buckets) text += to_hex(packing_rule(data).asked());
   return std::string(kEntry) + to_hex(hash128(text)).substr(0, 16);
 }
 
@@ -153,7 +156,11 @@ PlannedFeed feed_here(const Workload& workload, const Dataset& dataset, std::opt
   const auto all = static_cast<double>(rows.packing.rows());
   need.row_bytes = all > 0 ? static_cast<double>(size.count()) / all : 0;
   need.step = step;
-  need.epoch_steps = steps.epoch_steps;
+  need.epoch_steps = all / static_cast<double>(std::max<std::int64_t>(1, workload.train.batch));
+  if (workload.data.buckets) {  // short rows come by more of them
+    need.epoch_steps = rows_of(workload, rows.packing).steps;
+    need.rows = static_cast<std::int64_t>(std::ceil(all / std::max(1.0, need.epoch_steps)));
+  }
   const TrainSpec& train = workload.train;
   if (train.steps) need.steps = static_cast<double>(*train.steps);
   if (train.tokens && rows.packing.tokens > 0)

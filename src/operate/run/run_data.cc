@@ -48,6 +48,13 @@ static_assert(static_cast<int>(TextSpec::Document::blank_line) == static_cast<in
 
 }  // namespace
 
+PackingRule packing_rule(const DataSpec& data) {
+  if (data.buckets)
+    return PackingRule::bucketed(
+        {.edges = data.buckets->edges, .waste = data.buckets->waste, .shapes = data.buckets->shapes});
+  return data.packing ? PackingPolicy::packed : PackingPolicy::padded;
+}
+
 Result<BuildOptions> build_options(const Workload& workload, BucketFiles& files, const WorkloadSource& source,
                                    const std::string& run, const std::string& source_name) {
   WorkloadTexts texts = TRY(text_files(workload, files.root(), &files, source, run, source_name));
@@ -68,7 +75,7 @@ Result<BuildOptions> build_options(const Workload& workload, BucketFiles& files,
   options.tokenizer_model = std::move(texts.tokenizer_model);
   options.target_length = workload.model.target_context();
   options.sequence_length = workload.model.context() + options.target_length;
-  options.policy = workload.data.packing ? PackingPolicy::packed : PackingPolicy::padded;
+  options.policy = packing_rule(workload.data);
   options.threads = allowed_cores();
   return options;
 }

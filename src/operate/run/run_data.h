@@ -52,6 +52,9 @@ struct TextBuild {
 };
 Result<TextBuild> text_build_of(const Workload& workload, const WorkloadSource& source);
 
+// How its documents are put into rows.
+PackingRule packing_rule(const DataSpec& data);
+
 // How the workload's model reads training rows, for text tokenized by `tokenizer`.
 RowReaderOptions row_options(const Workload& workload, const Tokenizer& tokenizer, std::int64_t batch_rows,
                              RowPass pass);
