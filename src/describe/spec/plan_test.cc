@@ -56,6 +56,20 @@ TEST(Plan, of_rented_hardware_has_its_cost_and_the_search_is_passed_over) {
   EXPECT_EQ(read.cost->dollars_per_hour, DollarsPerHour(12.5));
 }
 
+TEST(Plan, of_several_lengths_of_rows_has_each) {
+  Plan plan = sample();
+  EXPECT_TRUE(read_plan(to_json(plan), "plan.json").value().shapes.empty());
+  plan.shapes = {{64, 16, 30, 900, Seconds(0.02), Flops(10), Flops(11), Bytes(12), Bytes(0)},
+                 {256, 4, 10, 800, Seconds(0.03), Flops(20), Flops(21), Bytes(22), Bytes(0)}};
+  const std::string text = to_json(plan);
+  const Plan read = read_plan(text, "plan.json").value();
+  EXPECT_EQ(to_json(read), text);
+  EXPECT_EQ(read.shapes.at(1).executed_flops, Flops(21));
+  EXPECT_EQ(step_shares(read.shapes), (std::vector<double>{0.75, 0.25}));
+  for (PlannedShape& shape : plan.shapes) shape.epoch_steps = 0;
+  EXPECT_EQ(step_shares(plan.shapes), (std::vector<double>{0, 1})) << "the longest, where the data are not known";
+}
+
 TEST(Plan, a_plan_that_does_not_hold_is_refused) {
   const std::string text = to_json(sample());
   const struct {

@@ -27,6 +27,8 @@ Event opened(std::int64_t from_step = 0) {
   return {Seconds(0), o};
 }
 
+using ByLength = std::vector<std::pair<std::string, std::int64_t>>;
+
 std::vector<Event> one_of_each() {
   return {
       opened(),
@@ -38,6 +40,7 @@ std::vector<Event> one_of_each() {
       {Seconds(3), CheckpointRemoved{1, "abc"}},
       {Seconds(4), MemoryMeasured{{{"arena", Bytes(123)}, {"data", Bytes(7)}}, Bytes(200), Bytes(123)}},
       {Seconds(5), WorkCounted{3, Flops(9'007'199'254'740'993), Bytes(4), Bytes(0), {{"contraction", Seconds(0.5)}}}},
+      {Seconds(5), WorkCounted{3, Flops(8), Bytes(4), Bytes(0), {}, ByLength{{"64", 2}, {"256", 1}}}},
       {Seconds(6), Note{"warning", "slow disk", "data", Seconds(0.05)}},
       {Seconds(7), Stopped{"finished", "", 1, true, seconds(5, 1)}}};
 }

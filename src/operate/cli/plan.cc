@@ -69,6 +69,11 @@ ExitCode plan(const PlanOptions& options, Context& context) {
   if (const auto idle = idle_axes(prepared)) context.out.warning(*idle);
   if (const auto ragged = empty_rows(prepared.workload))
     context.out.warning(fmt::format("{}: {}", ragged->key, ragged->text), ragged->hint);
+  if (workload.data.buckets && workload.data.buckets->automatic && !prepared.data.dataset)
+    context.out.warning(
+        "data.buckets: auto follows from lengths that are not known: the plan is of rows padded to "
+        "model.context, and time is less",
+        "systole data build " + words_of(options.workload) + " builds the data, data lengths shows them");
   for (const Error& note : preparing.notes) {
     context.out.warning(note);
     context.out.warning("the plan goes on without the text: memory of its tables and time of evaluation are left out");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "execute/data/bucket_order.h"
+#include "operate/run/built_data.h"
 
 namespace systole {
 namespace {
@@ -11,16 +12,6 @@ namespace {
 const Packing* bucketed_rows(const Data& data) {
   if (!data.dataset || data.dataset->train->packing.policy != PackingPolicy::bucketed) return nullptr;
   return &data.dataset->train->packing;
-}
-
-// Tokens of a bucket's rows, without padding.
-std::int64_t tokens_of(const Packing& rows, std::size_t bucket) {
-  std::int64_t tokens = 0;
-  const std::int64_t first = rows.buckets[bucket].first_row, count = rows.bucket_rows(bucket);
-  for (std::int64_t row = first; row < first + count; ++row) {
-    for (const Piece& piece : rows.row(row)) tokens += piece.length;
-  }
-  return tokens;
 }
 
 }  // namespace
@@ -40,11 +31,12 @@ std::vector<PlannedShape> planned_shapes(const Job& job, const Data& data, const
   if (rows == nullptr || shapes.empty()) return shapes;
   const DataSpec& spec = job.workload.data;
   const BucketOrder order(*rows, job.workload.train.batch, static_cast<std::uint64_t>(spec.seed), spec.drop_remainder);
+  const EpochRows epoch = rows_of(job.workload, *rows);
   for (std::size_t b = 0; b < shapes.size(); ++b) {
     shapes[b].epoch_steps = order.steps(b);
-    const double taken = static_cast<double>(shapes[b].epoch_steps * shapes[b].rows) /
-                         static_cast<double>(std::max<std::int64_t>(1, rows->bucket_rows(b)));
-    shapes[b].epoch_tokens = std::llround(static_cast<double>(tokens_of(*rows, b)) * std::min(1.0, taken));
+    const double taken =
+        static_cast<double>(shapes[b].epoch_steps * shapes[b].rows) / static_cast<double>(epoch.buckets[b].rows);
+    shapes[b].epoch_tokens = std::llround(static_cast<double>(epoch.buckets[b].tokens) * std::min(1.0, taken));
   }
   return shapes;
 }
