@@ -6,8 +6,8 @@
 // A step: rows → inputs of the arena → schedule "train", or that of the rows' length → loss and norm → event. On a device that runs ahead, the next
 // step is fed and started before the loss of this one is read, so the device never waits for the host. Exceptions:
 // steps after which the state is read (an evaluation, a save, the end), and timed runs. Evaluations run ahead in the
-// same way. On other devices, from the fourth step on, the step's thread allocates nothing of ours. A separate thread
-// writes checkpoints from the staging that the "snapshot" schedule filled.
+// same way. On other devices, from the fourth step on, the step's thread allocates nothing of ours, but for the first
+// step of each length of rows. A separate thread writes checkpoints from the staging that the "snapshot" schedule filled.
 
 #include <array>
 #include <atomic>
