@@ -117,6 +117,37 @@ TEST_F(DataLengths, of_a_dataset_are_those_it_is_packed_into) {
   EXPECT_TRUE(has(one.out, " rows of 64 tokens, one text in each: ")) << one.out;
 }
 
+TEST_F(DataLengths, buckets_of_a_workload) {
+  write_job("gpt", "text.txt", ", buckets: [2, 16, 40]");
+  const Captured built = systole_.run({"data", "build", "job.yaml"});
+  ASSERT_EQ(built.exit.code, 0) << built.err;
+  EXPECT_TRUE(has(built.out, "bucket up to  rows  padding  rows a step  steps\n")) << built.out;
+  EXPECT_TRUE(has(built.out, "; no row is in the bucket of 2\n")) << built.out;
+  const Captured seen = systole_.run({"data", "show", "job.yaml"});
+  EXPECT_TRUE(seen.out.ends_with(built.out)) << seen.out << built.out;
+  const Node shown = *parse_json(systole_.run({"data", "show", "job.yaml", "--json"}).out, "out").value().find("epoch");
+  const Node all = lengths({"job.yaml"});
+  EXPECT_EQ(to_json(*all.find("edges")), "[2,16,40,64]") << "the workload's, and its context";
+  EXPECT_EQ(way(all, "4 buckets").text_at("positions"), shown.text_at("positions"));
+  EXPECT_EQ(to_json(*lengths({"job.yaml", "--edges", "32,64"}).find("edges")), "[32,64]");
+  std::int64_t steps = 0;
+  for (const Node& bucket : shown.find("buckets")->items()) {
+    const std::int64_t rows = bucket.find("rows")->as_int(1).value(), edge = bucket.find("edge")->as_int(1).value(),
+                       each = 2 * (64 / edge);
+    steps += (rows + each - 1) / each;
+  }
+  EXPECT_EQ(shown.text_at("steps"), std::to_string(steps));
+
+  write_job("gpt", "text.txt", ", buckets: auto, waste: 20%, shapes: 3");
+  const Captured best = systole_.run({"data", "build", "job.yaml"});
+  ASSERT_EQ(best.exit.code, 0) << best.err;
+  EXPECT_FALSE(has(best.out, "no row")) << best.out;
+  const Node found = *parse_json(systole_.run({"data", "show", "job.yaml", "--json"}).out, "out").value().find("epoch");
+  EXPECT_LE(found.find("padding_share")->as_double().value(), 0.2);
+  EXPECT_EQ(way(lengths({"job.yaml"}), "bucket").text_at("positions"), found.text_at("positions"));
+  EXPECT_EQ(systole_.run({"data", "verify", "job.yaml"}).exit.code, 0) << "tables of both";
+}
+
 TEST_F(DataLengths, of_pairs_are_of_both_sides) {
   write_job("t5", "pairs.jsonl");
   ASSERT_EQ(systole_.run({"data", "build", "job.yaml"}).exit.code, 0);

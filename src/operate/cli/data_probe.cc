@@ -187,6 +187,7 @@ ExitCode data_probe(const ProbeOptions& options, Context& context) {
   if (measured.shards) {
     context.out.prose(shards_text(*measured.shards, context.out.width()));
     FeedNeed need{.rows = workload.train.batch, .row_bytes = measured.shards->row_bytes};
+    if (workload.data.buckets) need.rows = rows_of(workload, dataset->train->packing).step_rows();
     need.step = step_here(workload, context.clock);
     need.readers = workload.data.readers;
     need.queue = workload.data.queue;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "describe/lengths/bucket_edges.h"
 #include "execute/data/file_patterns.h"
@@ -101,6 +102,10 @@ std::int64_t EpochRows::positions() const {
   std::int64_t positions = 0;
   for (const Bucket& bucket : buckets) positions += bucket.positions();
   return positions;
+}
+
+std::int64_t EpochRows::step_rows() const {
+  return static_cast<std::int64_t>(std::ceil(static_cast<double>(rows) / std::max(1.0, steps)));
 }
 
 double EpochRows::padding() const { return padding_share(tokens, positions()); }

@@ -35,7 +35,8 @@ struct EpochRows {
   std::vector<std::int64_t> unused;  // lengths of data.buckets that no row has
   double steps = 0;                  // of train.batch
   std::int64_t positions() const;
-  double padding() const;  // the share of positions that hold no token
+  std::int64_t step_rows() const;  // of a step on average, rounded up
+  double padding() const;          // the share of positions that hold no token
 };
 EpochRows rows_of(const Workload& workload, const Packing& packing);
 // As they would be for this workload's context and packing: by its table, if there is one; else all lengths are read.

@@ -1,7 +1,6 @@
 #include "operate/run/feed_here.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <map>
 
@@ -157,9 +156,10 @@ PlannedFeed feed_here(const Workload& workload, const Dataset& dataset, std::opt
   need.row_bytes = all > 0 ? static_cast<double>(size.count()) / all : 0;
   need.step = step;
   need.epoch_steps = all / static_cast<double>(std::max<std::int64_t>(1, workload.train.batch));
-  if (workload.data.buckets) {  // short rows come by more of them
-    need.epoch_steps = rows_of(workload, rows.packing).steps;
-    need.rows = static_cast<std::int64_t>(std::ceil(all / std::max(1.0, need.epoch_steps)));
+  if (workload.data.buckets) {  // steps of short rows have more of them
+    const EpochRows epoch = rows_of(workload, rows.packing);
+    need.rows = epoch.step_rows();
+    need.epoch_steps = epoch.steps;
   }
   const TrainSpec& train = workload.train;
   if (train.steps) need.steps = static_cast<double>(*train.steps);
