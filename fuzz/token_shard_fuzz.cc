@@ -56,6 +56,32 @@ void write_from(std::span<const std::byte> description, Store& store) {
   (void)writer.finish().value();
 }
 
+// A table with buckets, of which any number may lie, under right checksums.
+void read_table_from(std::span<const std::byte> description) {
+  const auto number = [&](std::size_t at) { return std::to_integer<std::int64_t>(description[at]); };
+  Packing table;
+  table.policy = PackingPolicy::bucketed;
+  table.sequence_length = number(0);
+  const std::size_t buckets = static_cast<std::size_t>(number(1) % 8);
+  std::size_t at = 2;
+  for (std::size_t b = 0; b < buckets && at + 2 <= description.size(); ++b, at += 2)
+    table.buckets.push_back({number(at) - 2, number(at + 1) - 2});
+  for (; at < description.size(); ++at) {
+    const auto length = static_cast<std::uint32_t>(number(at) & 127);
+    table.pieces.push_back({static_cast<std::uint64_t>(table.tokens), length, length});
+    table.tokens += length;
+    table.bytes += length;
+    if (number(at) < 200) table.first.push_back(table.pieces.size());  // else the row has a further piece
+  }
+  const Result<Packing> read = parse_packing(serialise(table), "made.rows");
+  if (!read.ok()) return;
+  for (std::size_t b = 0; b < read->buckets.size(); ++b) {
+    const auto [edge, first] = read->buckets[b];
+    for (std::int64_t row = 0; row < read->bucket_rows(b); ++row)
+      if (read->row(first + row)[0].length > edge) __builtin_trap();
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -66,6 +92,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read_everything(*store, "raw");
   if (size < 9) return 0;
 
+  read_table_from(input);
   write_from(input.subspan(8), *store);
   std::vector<std::byte> bytes = read_all(*store, "made").value();
   for (std::size_t i = 0; i < 4; ++i) {  // the input's first bytes: where, counted from either end, and what

@@ -5,6 +5,13 @@
 #include "ground/base/hash.h"
 
 namespace systole {
+namespace {
+
+std::int64_t steps_of_bucket(std::int64_t rows, std::int64_t each, bool drop_remainder) {
+  return drop_remainder ? rows / each : (rows + each - 1) / each;
+}
+
+}  // namespace
 
 BucketOrder::BucketOrder(const Packing& packing, std::int64_t step_rows, std::uint64_t seed, bool drop_remainder) {
   CHECK(packing.policy == PackingPolicy::bucketed && !packing.buckets.empty() && step_rows >= 1,
@@ -13,13 +20,22 @@ BucketOrder::BucketOrder(const Packing& packing, std::int64_t step_rows, std::ui
   for (std::size_t b = 0; b < packing.buckets.size(); ++b) {
     const auto [edge, first_row] = packing.buckets[b];
     const std::int64_t rows = packing.bucket_rows(b), each = rows_of_bucket(step_rows, packing.sequence_length, edge),
-                       here = drop_remainder ? rows / each : (rows + each - 1) / each;
+                       here = steps_of_bucket(rows, each, drop_remainder);
     // A key by the edge: one of another bucket's order would draw rows of equal places together.
     const std::uint64_t key = hash64(fmt::format("bucket {}", edge), seed);
     buckets_.push_back({edge, each, first_row, here, steps, RowOrder(rows, key, true)});
     steps += here;
   }
   order_.emplace(steps, seed, true);
+}
+
+std::int64_t BucketOrder::steps_of(const Packing& packing, std::int64_t step_rows, bool drop_remainder) {
+  std::int64_t steps = 0;
+  for (std::size_t b = 0; b < packing.buckets.size(); ++b) {
+    const std::int64_t each = rows_of_bucket(step_rows, packing.sequence_length, packing.buckets[b].edge);
+    steps += steps_of_bucket(packing.bucket_rows(b), each, drop_remainder);
+  }
+  return steps;
 }
 
 std::optional<std::int64_t> BucketOrder::unfilled(const Packing& packing, std::int64_t step_rows) {

@@ -23,6 +23,8 @@ class BucketOrder {
  public:
   // `step_rows`: B. REQUIRES: a bucketed table with rows, step_rows >= 1. With drop_remainder: no `unfilled` bucket.
   BucketOrder(const Packing& packing, std::int64_t step_rows, std::uint64_t seed, bool drop_remainder);
+  // The steps of an epoch; 0 if no bucket fills one and remainders are dropped.
+  static std::int64_t steps_of(const Packing& packing, std::int64_t step_rows, bool drop_remainder);
   // The edge of the first bucket whose rows fill no step; nothing: all fill one.
   static std::optional<std::int64_t> unfilled(const Packing& packing, std::int64_t step_rows);
 

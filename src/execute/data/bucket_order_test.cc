@@ -126,6 +126,7 @@ TEST_F(Buckets, AnEpochIsEveryRowOnceInStepsOfItsBucket) {
       steps += (table.bucket_rows(b) + each - 1) / each;
     }
     EXPECT_EQ(order.steps(), steps);
+    EXPECT_EQ(BucketOrder::steps_of(table, batch, false), steps);
     std::vector<std::vector<std::int64_t>> epochs;
     for (const std::int64_t epoch : {0, 1, 1'000'000}) {
       std::vector<std::int64_t> rows, seen;
@@ -170,6 +171,7 @@ TEST_F(Buckets, WithoutARemainderEveryStepIsFull) {
     const std::int64_t edge = data_->packing.buckets[b].edge, each = 2 * (kLongest / edge);
     EXPECT_EQ(by_edge[edge], data_->packing.bucket_rows(b) / each * each);
   }
+  EXPECT_EQ(BucketOrder::steps_of(data_->packing, 1'000'000, true), 0);
   dropping.batch_rows = 40;
   const Result<RowReader> none = RowReader::open(data_, dropping);
   ASSERT_FALSE(none.ok());

@@ -214,8 +214,9 @@ RowStages RowReader::waits() const { return queue_->waits(); }
 Bytes RowReader::allocated() const { return queue_->allocated(); }
 
 std::int64_t RowReader::positions(const Packing& packing, const RowReaderOptions& options) {
-  const std::optional<BucketOrder> steps = Maker::steps_of(packing, options);
-  return steps ? steps->steps() : packing.rows();
+  if (!Maker::bucketed(packing, options)) return packing.rows();
+  return BucketOrder::steps_of(packing, options.step_rows > 0 ? options.step_rows : options.batch_rows,
+                               options.drop_remainder);
 }
 
 Bytes RowReader::planned(const Packing& packing, const RowReaderOptions& options) {
