@@ -128,28 +128,40 @@ TEST_F(Buckets, AnEpochIsEveryRowOnceInStepsOfItsBucket) {
     EXPECT_EQ(order.steps(), steps);
     EXPECT_EQ(BucketOrder::steps_of(table, batch, false), steps);
     std::vector<std::vector<std::int64_t>> epochs;
+    std::set<std::vector<std::size_t>> orders;             // buckets in the order of steps
+    std::set<std::set<std::set<std::int64_t>>> divisions;  // of the rows among steps, whatever the order of steps
     for (const std::int64_t epoch : {0, 1, 1'000'000}) {
       std::vector<std::int64_t> rows, seen;
       std::set<std::pair<std::size_t, std::int64_t>> taken;
+      std::set<std::set<std::int64_t>> division;
+      std::vector<std::size_t> buckets;
       for (std::int64_t k = 0; k < order.steps(); ++k) {
         const BucketOrder::Step step = order.at(epoch, k);
         EXPECT_TRUE(taken.emplace(step.bucket, step.number).second);
+        buckets.push_back(step.bucket);
         EXPECT_EQ(step.edge, table.buckets[step.bucket].edge);
         EXPECT_EQ(step.rows, batch * (kLongest / step.edge));
+        std::set<std::int64_t> together;
         for (std::int64_t place = 0; place < step.rows; ++place) {
           const std::int64_t row = order.row(epoch, step, place);
           if (row < 0) continue;
+          together.insert(row);
           ASSERT_GE(row, table.buckets[step.bucket].first_row);
           ASSERT_LT(row, table.buckets[step.bucket].first_row + table.bucket_rows(step.bucket));
           rows.push_back(row);
         }
+        division.insert(std::move(together));
       }
       seen = rows;
       std::ranges::sort(seen);
       ASSERT_EQ(std::ssize(seen), table.rows());
       for (std::int64_t i = 0; i < table.rows(); ++i) ASSERT_EQ(seen[static_cast<std::size_t>(i)], i);
       epochs.push_back(std::move(rows));
+      divisions.insert(std::move(division));
+      orders.insert(std::move(buckets));
     }
+    EXPECT_TRUE(orders.size() == 3 || steps < 20) << "another order of buckets in each epoch";
+    EXPECT_EQ(divisions.size(), 3u) << "other rows are together in each epoch";
     EXPECT_NE(epochs[0], epochs[1]);
   }
 }
@@ -179,41 +191,46 @@ TEST_F(Buckets, WithoutARemainderEveryStepIsFull) {
 }
 
 TEST_F(Buckets, TheSameRowsOnAnyNumberOfReaders) {
-  constexpr std::int64_t kBatch = 24;
-  RowReader whole = RowReader::open(data_, options(kBatch)).value();
-  std::map<std::int64_t, std::vector<RowReader>> ranks;
-  for (const std::int64_t count : {2, 3, 8}) {
-    RowReaderOptions part = options(kBatch / count);
-    part.step_rows = kBatch;
-    for (part.first_row = 0; part.first_row < kBatch; part.first_row += part.batch_rows)
-      ranks[count].push_back(RowReader::open(data_, part).value());
-  }
-  const std::vector<Row> stored = stored_rows(*data_);
-  const BucketOrder order(data_->packing, kBatch, 17, false);
-  const std::int64_t steps = order.steps();
-  for (std::int64_t k = 0; k < 2 * steps + 1; ++k) {
-    const Batch& batch = *whole.next().value();
-    const std::vector<Row> want = rows_of(batch);
-    const BucketOrder::Step step = order.at(k / steps, k % steps);
-    for (std::int64_t place = 0; place < step.rows; ++place) {
-      const std::int64_t row = order.row(k / steps, step, place);
-      ASSERT_EQ(want[static_cast<std::size_t>(place)], row < 0 ? Row() : stored[static_cast<std::size_t>(row)]);
+  for (const bool masked : {false, true}) {
+    constexpr std::int64_t kBatch = 24;
+    RowReaderOptions all = options(kBatch);
+    if (masked) all.masking = Masking{.share = 0.4, .seed = 5, .end = 300};
+    RowReader whole = RowReader::open(data_, all).value();
+    std::map<std::int64_t, std::vector<RowReader>> ranks;
+    for (const std::int64_t count : {2, 3, 8}) {
+      RowReaderOptions part = all;
+      part.batch_rows = kBatch / count;
+      part.step_rows = kBatch;
+      for (part.first_row = 0; part.first_row < kBatch; part.first_row += part.batch_rows)
+        ranks[count].push_back(RowReader::open(data_, part).value());
     }
-    for (auto& [count, readers] : ranks) {
-      std::vector<Row> rows;
-      std::int64_t labels = 0, bytes = 0, filled = 0;
-      for (RowReader& reader : readers) {
-        const Batch& own = *reader.next().value();
-        ASSERT_EQ(own.next, batch.next);
-        ASSERT_EQ(own.length, batch.length);
-        ASSERT_EQ(own.batch_rows * count, batch.batch_rows);
-        for (Row& row : rows_of(own)) rows.push_back(std::move(row));
-        labels += own.label_count, bytes += own.bytes, filled += own.rows;
+    const std::vector<Row> stored = stored_rows(*data_);
+    const BucketOrder order(data_->packing, kBatch, 17, false);
+    const std::int64_t steps = order.steps();
+    for (std::int64_t k = 0; k < 2 * steps + 1; ++k) {
+      const Batch& batch = *whole.next().value();
+      const std::vector<Row> want = rows_of(batch);
+      const BucketOrder::Step step = order.at(k / steps, k % steps);
+      for (std::int64_t place = 0; place < step.rows && !masked; ++place) {
+        const std::int64_t row = order.row(k / steps, step, place);
+        ASSERT_EQ(want[static_cast<std::size_t>(place)], row < 0 ? Row() : stored[static_cast<std::size_t>(row)]);
       }
-      ASSERT_EQ(rows, want) << count;
-      ASSERT_EQ(labels, batch.label_count);
-      ASSERT_EQ(bytes, batch.bytes);
-      ASSERT_EQ(filled, batch.rows);
+      for (auto& [count, readers] : ranks) {
+        std::vector<Row> rows;
+        std::int64_t labels = 0, bytes = 0, filled = 0;
+        for (RowReader& reader : readers) {
+          const Batch& own = *reader.next().value();
+          ASSERT_EQ(own.next, batch.next);
+          ASSERT_EQ(own.length, batch.length);
+          ASSERT_EQ(own.batch_rows * count, batch.batch_rows);
+          for (Row& row : rows_of(own)) rows.push_back(std::move(row));
+          labels += own.label_count, bytes += own.bytes, filled += own.rows;
+        }
+        ASSERT_EQ(rows, want) << count;
+        ASSERT_EQ(labels, batch.label_count);
+        ASSERT_EQ(bytes, batch.bytes);
+        ASSERT_EQ(filled, batch.rows);
+      }
     }
   }
 }
