@@ -89,6 +89,18 @@ std::string text_of(Store& store, const TokensManifest& m, int width) {
   return text;
 }
 
+// With buckets, a line for each: its rows, padding, and steps. Else "".
+std::string buckets_table(const Workload& workload, const EpochRows& rows, int width) {
+  if (rows.buckets.empty()) return "";
+  std::vector<std::vector<std::string>> cells;
+  for (const Bucket& bucket : rows.buckets)
+    cells.push_back({with_commas(bucket.edge), with_commas(bucket.rows),
+                     fmt::format("{:.1f}%", 100 * padding_share(bucket.tokens, bucket.positions())),
+                     with_commas(rows_of_bucket(workload.train.batch, rows.length, bucket.edge)),
+                     with_commas(steps_of(workload, bucket))});
+  return table({"bucket up to>", "rows>", "padding>", "rows a step>", "steps>"}, cells, width);
+}
+
 // Of the run's steps, or of an epoch; nothing: not a mixture.
 std::optional<MixtureDrawing> mixture_drawing(const Data& data, const Workload& workload) {
   if (!data.mixture) return std::nullopt;

@@ -10,7 +10,6 @@
 #include "ground/base/counted.h"
 #include "ground/base/document.h"
 #include "ground/base/files.h"
-#include "ground/draw/text_table.h"
 
 namespace systole {
 namespace {
@@ -110,13 +109,12 @@ std::int64_t EpochRows::step_rows() const {
 
 double EpochRows::padding() const { return padding_share(tokens, positions()); }
 
-namespace {
-
-// Steps of a bucket; the last is filled with empty rows, or left out.
 std::int64_t steps_of(const Workload& workload, const Bucket& bucket) {
   const std::int64_t each = rows_of_bucket(workload.train.batch, workload.model.context(), bucket.edge);
   return workload.data.drop_remainder ? bucket.rows / each : (bucket.rows + each - 1) / each;
 }
+
+namespace {
 
 void count_steps(const Workload& workload, EpochRows& rows) {
   rows.steps = 0;
@@ -190,17 +188,6 @@ std::string to_string(const EpochRows& rows) {
                      : rows.target_length > 0 ? "a pair in each"
                                               : "one text in each",
                      100 * rows.padding());
-}
-
-std::string buckets_table(const Workload& workload, const EpochRows& rows, int width) {
-  if (rows.buckets.empty()) return "";
-  std::vector<std::vector<std::string>> cells;
-  for (const Bucket& bucket : rows.buckets)
-    cells.push_back({with_commas(bucket.edge), with_commas(bucket.rows),
-                     fmt::format("{:.1f}%", 100 * padding_share(bucket.tokens, bucket.positions())),
-                     with_commas(rows_of_bucket(workload.train.batch, rows.length, bucket.edge)),
-                     with_commas(steps_of(workload, bucket))});
-  return table({"bucket up to>", "rows>", "padding>", "rows a step>", "steps>"}, cells, width);
 }
 
 Node to_node(const EpochRows& rows) {

@@ -44,8 +44,8 @@ EpochRows rows_of(const Workload& workload, const Packing& packing);
 Result<EpochRows> rows_of(const Workload& workload, const BuiltData& data);
 // "an epoch is 33,921 rows of 256 tokens, packed: 0.3% is padding".
 std::string to_string(const EpochRows& rows);
-// With buckets, a line for each: its rows, padding, and steps. Else "".
-std::string buckets_table(const Workload& workload, const EpochRows& rows, int width);
+// Of a bucket in an epoch; the last is filled with empty rows, or left out.
+std::int64_t steps_of(const Workload& workload, const Bucket& bucket);
 Node to_node(const EpochRows& rows);
 
 // For the rule padded_rows: of the workload's dataset, as find_like_data finds it; nothing: it is not built.
