@@ -33,10 +33,11 @@ std::vector<PlannedShape> planned_shapes(const Job& job, const Data& data, const
   const BucketOrder order(*rows, job.workload.train.batch, static_cast<std::uint64_t>(spec.seed), spec.drop_remainder);
   const EpochRows epoch = rows_of(job.workload, *rows);
   for (std::size_t b = 0; b < shapes.size(); ++b) {
-    shapes[b].epoch_steps = order.steps(b);
-    const double taken =
-        static_cast<double>(shapes[b].epoch_steps * shapes[b].rows) / static_cast<double>(epoch.buckets[b].rows);
-    shapes[b].epoch_tokens = std::llround(static_cast<double>(epoch.buckets[b].tokens) * std::min(1.0, taken));
+    const std::int64_t all = epoch.buckets[b].rows, each = shapes[b].rows;
+    const bool drops = job.workload.data.drop_remainder;
+    shapes[b].epoch_steps = steps_of(job.workload, epoch.buckets[b]);
+    const double taken = drops ? static_cast<double>(shapes[b].epoch_steps * each) / static_cast<double>(all) : 1;
+    shapes[b].epoch_tokens = std::llround(static_cast<double>(epoch.buckets[b].tokens) * taken);
   }
   return shapes;
 }
