@@ -178,12 +178,14 @@ struct ColumnBlock {
 
   template <int kPanels>
   SYSTOLE_VNNI void rows(i64 row, const std::int8_t* next) const {
-    constexpr int kColumns = kPanels == 1 ? 16 : 8;
     alignas(64) std::int32_t sums[kPanel][kMostPanels][kPanel];
     const std::int8_t* const q = x.q + row * x.width;
-    if (columns == kPanel) {
-      for (int c = 0; c < kPanel; c += kColumns)
-        panel_sums<kColumns, kPanels>(w + c * args.k, args.k, q, x.width, next + c * args.k, sums + c);
+    // Rows of w whole pages apart share a set of the first cache, which holds no 16 lines.
+    if (kPanels == 1 && columns == kPanel && args.k % 4096 != 0) {
+      panel_sums<16, 1>(w, args.k, q, x.width, next, sums);
+    } else if (columns == kPanel) {
+      for (int c = 0; c < kPanel; c += 8)
+        panel_sums<8, kPanels>(w + c * args.k, args.k, q, x.width, next + c * args.k, sums + c);
     } else {
       for (i64 c = 0; c < columns; ++c)
         panel_sums<1, kPanels>(w + c * args.k, args.k, q, x.width, next + c * args.k, sums + c);
