@@ -60,7 +60,7 @@ checkpoint: {{ every: 4, keep: 10 }}
 TEST_F(LengthBuckets, killed_and_resumed_it_ends_with_the_same_bits) {
   const Captured whole = run("run job.yaml --folder whole");
   ASSERT_EQ(whole.exit.code, 0) << whole.err;
-  EXPECT_EQ(run("run job.yaml --folder killed --inject kill=backward@13").exit.signal, SIGKILL);
+  EXPECT_EQ(run("run job.yaml --folder killed --inject kill=compute@13").exit.signal, SIGKILL);
   EXPECT_EQ(run("resume killed --inject kill=update@22").exit.signal, SIGKILL);
   const Captured resumed = run("resume killed");
   ASSERT_EQ(resumed.exit.code, 0) << resumed.err;
@@ -70,7 +70,7 @@ TEST_F(LengthBuckets, killed_and_resumed_it_ends_with_the_same_bits) {
 
 // The work of the steps of each length is what the plan says, as integers.
 TEST_F(LengthBuckets, every_length_does_what_the_plan_says) {
-  for (const std::string mesh : {"", "data", "fsdp"}) {
+  for (const std::string mesh : {"", "fsdp"}) {
     SCOPED_TRACE(mesh);
     const std::string folder = "run" + mesh;
     const Captured done =

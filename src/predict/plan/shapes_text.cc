@@ -32,7 +32,7 @@ std::string shapes_text(std::span<const PlannedShape> shapes) {
   std::string text = table({"rows of>", "rows a step>", "steps an epoch>", "share>", "padding>", "step>"}, rows);
   text += fmt::format("{} compiled, one arena", counted(std::ssize(shapes), "shape"));
   if (steps == 0) return text + "; the shares of steps follow from the data: systole data build\n";
-  text += fmt::format("; an epoch is {}, {} of it padding and empty rows", counted(steps, "step"),
+  text += fmt::format("; an epoch is {}, {} of whose positions are empty", counted(steps, "step"),
                       percent(1 - static_cast<double>(tokens) / static_cast<double>(positions)));
   if (time > Seconds())
     text += fmt::format("; {} tokens a second, padding not counted",
