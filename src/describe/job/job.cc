@@ -37,14 +37,12 @@ std::vector<std::int64_t> step_lengths(const Workload& workload, std::span<const
 }
 
 // Refuses what steps of several lengths do not do yet.
-Status check_shapes(const Workload& workload, const Mesh& mesh, const Target& target) {
+Status check_shapes(const Workload& workload, const Mesh& mesh) {
   if (!workload.data.buckets) return {};
   const auto refused = [](const std::string& what, const char* hint) {
     return key_error(ErrorKind::unsupported, "data.buckets", "{} has rows of one length yet", what)
         .hinted(fmt::format("{}, or take data.buckets out", hint));
   };
-  // fused_step makes one program for each length; no compiler has been seen running them yet.
-  if (target.whole_steps) return refused(target.name, "--backend cpu");
   if (mesh.size_along(kContextAxis) > 1) return refused("a mesh with the axis context", "a mesh without it");
   const auto* decoder = std::get_if<DecoderSpec>(&workload.model.family);
   if (decoder != nullptr && decoder->moe.experts > 0)
@@ -93,7 +91,7 @@ Result<Job> make_job(const Workload& workload, const Strategy& strategy, const T
                        "a pipeline does not run on {}, which takes a step as one program", target.name)
           .hinted("a mesh without the axis pipe; or --device cpu");
     }
-    TRY(check_shapes(workload, mesh, target));
+    TRY(check_shapes(workload, mesh));
     const TrainingLayouts layouts(without_single_axes(mesh), strategy.sharding);
     TRY(layouts.check(job.model->parameters()));
     const std::int64_t parts = layouts.row_parts();
