@@ -97,6 +97,7 @@ void expect_planned_and_fitting(TinyJob& job, const Program& alone) {
     expect_planned(job, train.c_str());
     EXPECT_GT(job.loss(), 1);
   }
+  for (const char* schedule : {"evaluate", "snapshot"}) expect_planned(job, schedule);
   std::int64_t high_water = 0;
   for (const WorkCounters& counters : job.executor().counters()) high_water = std::max(high_water, counters.high_water);
   const std::int64_t alignment = program.target.alignment;

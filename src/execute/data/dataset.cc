@@ -80,8 +80,8 @@ std::string packing_path(const std::string& key, bool held_out, std::int64_t seq
 }
 
 Result<Packing> read_packing(Store& store, const TokensManifest& manifest, bool held_out, std::int64_t sequence_length,
-                             PackingPolicy policy) {
-  const std::string path = packing_path(manifest.key, held_out, sequence_length, policy);
+                             const PackingRule& rule) {
+  const std::string path = packing_path(manifest.key, held_out, sequence_length, rule);
   if (!TRY(store.exists(path))) return not_built(fmt::format("the packing table '{}'", path));
   return open_packing(store, path, held_out ? manifest.held_out : manifest.train);
 }

@@ -203,7 +203,7 @@ Result<RowReader> RowReader::open(std::shared_ptr<const PackedTokens> data, RowR
         .hinted("a smaller train.batch, or data.drop_remainder: false");
   }
   // A cursor that a reader without drop_remainder, or of other steps, left near an epoch's end.
-  if (options.drop_remainder && options.pass == RowPass::endless && start.row + step > rows)
+  if (options.drop_remainder && options.pass == RowPass::endless && !bucketed && start.row + step > rows)
     start = {start.epoch + 1, 0};
   return RowReader(std::make_unique<Queue>(std::move(data), std::move(options), start));
 }

@@ -16,6 +16,7 @@ class TextBatchSource : public BatchSource {
     if (batch == nullptr) return nullptr;
     batch_.inputs.clear();
     batch_rows_ = batch->batch_rows;
+    batch_.length = batch->length;
     input("tokens", batch->tokens);
     input("labels", batch->labels);
     input("segments", batch->segments);

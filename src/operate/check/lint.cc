@@ -130,8 +130,7 @@ std::optional<Lint> padded_rows(const Workload& w, bool static_shapes, const std
   const bool pairs = w.model.task() == Task::pairs;
   const bool accelerator =
       static_shapes || !w.resources.accelerators.empty() || w.resources.gpus_per_node.value_or(0) > 0;
-  if (w.data.kind != DataSpec::Kind::text || !accelerator || w.data.buckets || (w.data.packing && !pairs))
-    return std::nullopt;
+  if (w.data.kind != DataSpec::Kind::text || !accelerator || (w.data.packing && !pairs)) return std::nullopt;
   if (measured && measured->padding < kLittle) return std::nullopt;
   if (w.data.buckets && !measured) return std::nullopt;
   Lint found{"padded_rows", pairs ? "model.context" : w.data.buckets ? "data.buckets" : "data.packing", "", ""};

@@ -48,9 +48,6 @@ bool is_built_of(const TokensManifest& manifest, const NamedSizes& files) {
 }
 
 std::int64_t row_length(const Workload& workload) { return workload.model.context() + workload.model.target_context(); }
-PackingPolicy policy_of(const Workload& workload) {
-  return workload.data.packing ? PackingPolicy::packed : PackingPolicy::padded;
-}
 
 }  // namespace
 
@@ -80,7 +77,8 @@ std::optional<BuiltData> find_like_data(const Workload& workload, NamedSizes fil
   for (const std::string& key : *keys) {
     Result<TokensManifest> manifest = read_tokens_manifest(**folder, key);
     if (!manifest.ok() || (manifest->use() == TokenizerUse::pairs) != pairs || !is_built_of(*manifest, files)) continue;
-    const Result<bool> exists = (*folder)->exists(packing_path(key, false, row_length(workload), policy_of(workload)));
+    const Result<bool> exists =
+        (*folder)->exists(packing_path(key, false, row_length(workload), packing_rule(workload.data)));
     const bool has_table = exists.ok() && *exists;
     if (!found || has_table) found = *std::move(manifest);
     if (has_table) break;
@@ -155,16 +153,20 @@ Result<EpochRows> rows_of(const Workload& workload, const BuiltData& data) {
                 .packed = workload.data.packing && workload.model.target_context() == 0};
   if (all.target_length > 0) {
     all.rows = data.manifest.train.documents;
-  } else {
-    const DatasetLengths lengths = TRY(dataset_lengths(*data.folder, data.manifest, false, all.length));
-    const LengthHistogram pieces = lengths.documents.in_pieces(all.length);
-    all.rows = all.packed ? lengths.packed_rows : pieces.count();
-    if (workload.data.buckets) {
-      const PackingRule rule = packing_rule(workload.data);
-      all.buckets = buckets_of(pieces, bucket_edges(pieces, all.length, rule.edges));
-      std::erase_if(all.buckets, [](const Bucket& bucket) { return bucket.rows == 0; });
-      note_unused(workload, all);
-    }
+    count_steps(workload, all);
+    return all;
+  }
+  const PackingRule rule = packing_rule(workload.data);
+  const Result<Packing> table = read_packing(*data.folder, data.manifest, false, row_length(workload), rule);
+  if (table.ok()) return rows_of(workload, *table);
+  if (table.error().kind != ErrorKind::not_found) return table.error();
+  const DatasetLengths lengths = TRY(dataset_lengths(*data.folder, data.manifest, false, all.length));
+  const LengthHistogram pieces = lengths.documents.in_pieces(all.length);
+  all.rows = all.packed ? lengths.packed_rows : pieces.count();
+  if (workload.data.buckets) {
+    all.buckets = buckets_of(pieces, bucket_edges(pieces, all.length, rule.edges));
+    std::erase_if(all.buckets, [](const Bucket& bucket) { return bucket.rows == 0; });
+    note_unused(workload, all);
   }
   count_steps(workload, all);
   return all;

@@ -146,10 +146,10 @@ Result<std::optional<FeedSpeed>> read_feed(const Workload& workload) {
   return std::optional(std::move(speed));
 }
 
-PlannedFeed feed_here(const Workload& workload, const Dataset& dataset, std::optional<Seconds> step, FedSteps steps) {
+PlannedFeed feed_here(const Workload& workload, const Dataset& dataset, std::optional<Seconds> step) {
   const PackedTokens& rows = *dataset.train;
   FeedNeed need;
-  need.rows = steps.rows;
+  need.rows = workload.train.batch;
   Bytes size;
   for (const TokenShard& shard : rows.shards) size += Bytes(shard.info().tokens * shard.token_bytes());
   const auto all = static_cast<double>(rows.packing.rows());

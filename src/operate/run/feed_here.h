@@ -37,14 +37,8 @@ Result<std::optional<FeedSpeed>> read_feed(const Workload& workload);
 // The rates of a probe as the plan takes them.
 FeedSpeed speed_of(const ShardProbe& probe, std::string source);
 
-// Means over an epoch, where rows have buckets.
-struct FedSteps {
-  std::int64_t rows = 0;   // of a step
-  double epoch_steps = 0;  // steps of an epoch
-};
-
 // The plan for the rows of a dataset. `step`: without waiting. A catalog that cannot be used leaves the rates unknown,
 // and says why.
-PlannedFeed feed_here(const Workload& workload, const Dataset& dataset, std::optional<Seconds> step, FedSteps steps);
+PlannedFeed feed_here(const Workload& workload, const Dataset& dataset, std::optional<Seconds> step);
 
 }  // namespace systole

@@ -57,7 +57,7 @@ PlannedTime planned_time(const PlannedRun& p, const ScheduleEstimate& train, std
   const bool copies = p.job.program->find_schedule("snapshot") != nullptr;
   const Seconds snapshot = copies ? p.estimate.schedule_named("snapshot").time : Seconds();
   if (spec.steps) time.steps = static_cast<double>(*spec.steps);
-  if (spec.tokens) time.steps = static_cast<double>(*spec.tokens) / epoch_steps_of(p.job, p.data, shapes).labels;
+  if (spec.tokens) time.steps = static_cast<double>(*spec.tokens) / labels_of_step(p.job, p.data, shapes);
   if (spec.time && step > Seconds()) time.steps = *spec.time / step;
   const Seconds whole = step * time.steps;
   const double saves = times_of(p.workload.checkpoint.every, time.steps, whole) + 1,

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "describe/partition/pipeline.h"
@@ -98,11 +97,9 @@ OutsideArena outside_of(const PlannedRun& p, const Program& program) {
 
 PlannedFeed feed_of(const PlannedRun& p) {
   const std::vector<PlannedShape> shapes = planned_shapes(p.job, p.data, p.estimate);
-  const EpochSteps epoch = epoch_steps_of(p.job, p.data, shapes);
   const bool known = !p.estimate.unknown;
   return feed_here(p.workload, *p.data.dataset,
-                   known ? std::optional(mean_step(p.job, p.estimate, shapes).time) : std::nullopt,
-                   {std::llround(epoch.rows), epoch.epoch_steps});
+                   known ? std::optional(mean_step(p.job, p.estimate, shapes).time) : std::nullopt);
 }
 
 // Plans the memory of the other pipeline stages, and adds to the estimate the time this rank waits for them. Their

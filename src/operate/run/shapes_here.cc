@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "execute/data/bucket_order.h"
 #include "operate/run/built_data.h"
 
 namespace systole {
@@ -29,8 +28,6 @@ std::vector<PlannedShape> planned_shapes(const Job& job, const Data& data, const
   }
   const Packing* rows = bucketed_rows(data);
   if (rows == nullptr || shapes.empty()) return shapes;
-  const DataSpec& spec = job.workload.data;
-  const BucketOrder order(*rows, job.workload.train.batch, static_cast<std::uint64_t>(spec.seed), spec.drop_remainder);
   const EpochRows epoch = rows_of(job.workload, *rows);
   for (std::size_t b = 0; b < shapes.size(); ++b) {
     const std::int64_t all = epoch.buckets[b].rows, each = shapes[b].rows;
@@ -69,21 +66,17 @@ ScheduleEstimate mean_step(const Job& job, const Estimate& estimate, std::span<c
   return mean;
 }
 
-EpochSteps epoch_steps_of(const Job& job, const Data& data, std::span<const PlannedShape> shapes) {
+double labels_of_step(const Job& job, const Data& data, std::span<const PlannedShape> shapes) {
   const auto batch = static_cast<double>(job.workload.train.batch);
-  EpochSteps epoch{.labels = batch * static_cast<double>(job.model->sequence_length()), .rows = batch};
-  if (!data.dataset) return epoch;
-  const Packing& rows = data.dataset->train->packing;
-  const auto all = static_cast<double>(std::max<std::int64_t>(1, rows.rows()));
-  epoch.epoch_steps = all / batch;
-  double steps = 0, tokens = 0;
+  if (!data.dataset) return batch * static_cast<double>(job.model->sequence_length());
+  std::int64_t steps = 0, tokens = 0;
   for (const PlannedShape& shape : shapes) {
-    steps += static_cast<double>(shape.epoch_steps);
-    tokens += static_cast<double>(shape.epoch_tokens);
+    steps += shape.epoch_steps;
+    tokens += shape.epoch_tokens;
   }
-  if (steps > 0) return {tokens / steps, steps, all / steps};
-  epoch.labels = static_cast<double>(rows.tokens) / all * batch;
-  return epoch;
+  if (steps > 0) return static_cast<double>(tokens) / static_cast<double>(steps);
+  const Packing& rows = data.dataset->train->packing;
+  return batch * static_cast<double>(rows.tokens) / static_cast<double>(std::max<std::int64_t>(1, rows.rows()));
 }
 
 }  // namespace systole

@@ -19,10 +19,7 @@ std::vector<PlannedShape> planned_shapes(const Job& job, const Data& data, const
 // The training step; of several shapes the mean over an epoch.
 ScheduleEstimate mean_step(const Job& job, const Estimate& estimate, std::span<const PlannedShape> shapes);
 
-// Labels of a step, and steps of an epoch: means; `epoch_steps` 0: without data.
-struct EpochSteps {
-  double labels = 0, epoch_steps = 0, rows = 0;
-};
-EpochSteps epoch_steps_of(const Job& job, const Data& data, std::span<const PlannedShape> shapes);
+// Labels of a step: the mean over an epoch; without data, as if no row had padding.
+double labels_of_step(const Job& job, const Data& data, std::span<const PlannedShape> shapes);
 
 }  // namespace systole
