@@ -150,8 +150,8 @@ for line, row in zip(lines, rows):
 )"});
   ASSERT_TRUE(read.exit.ok()) << read.err;
   EXPECT_EQ(read.out,
-            "index:int64 item:int64 custom_id:string status:string embedding:list<element: float> prompt_tokens:int64 "
-            "error_code:string error:string id:int64 lang:string\n13 True\n");
+            "index:int64 item:int64 custom_id:string status:string embedding:list<element: float not null> "
+            "prompt_tokens:int64 error_code:string error:string id:int64 lang:string\n13 True\n");
 }
 
 }  // namespace
