@@ -24,7 +24,8 @@ void GivenKeys::unknown(const Node::Entry& entry, const std::string& section) {
   std::string hint;
   if (near.empty()) {
     for (const Key& key : schema().keys) {
-      if (key.path.substr(key.path.rfind('.') + 1) == entry.key) hint = fmt::format("{} is a key", key.path);
+      if (key.path.substr(key.path.rfind('.') + 1) == entry.key)
+        hint = fmt::format("{} is a key{}", key.path, key.path == entry.key ? " at the top level" : "");
     }
   }
   for (const std::string& name : near) meant_.insert(join(section, name));

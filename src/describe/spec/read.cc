@@ -147,8 +147,9 @@ void Reader::read_key(const Key& key) {
                      .at(given->key)
                      .hinted(fmt::format("take it out, or give {}", key.when.key)));
     }
-    const std::string now = schema().key(key.when.key)->codec.write(workload_).text();
-    return add(error(ErrorKind::invalid, "{} means nothing with {}: {}", key.path, key.when.key, now)
+    const Node now = schema().key(key.when.key)->codec.write(workload_);
+    const std::string said = now.is_scalar() ? now.text() : "a list";
+    return add(error(ErrorKind::invalid, "{} means nothing with {}: {}", key.path, key.when.key, said)
                    .coded(ErrorCode::conflicting_keys)
                    .about(key.path)
                    .at(given->key)

@@ -200,6 +200,7 @@ TEST(Workload, each_broken_value_says_why) {
       {"family: gpt", "family: llama, rope_scaling: { kind: llama3 }", "missing key 'model.rope_scaling.factor'"},
       {"family: gpt", "family: llama, rope_scaling: { kind: llama3, factor: 8, low_freq_factor: 4 }",
        "nothing lies between"},
+      {"context: 32", "context: 32, mesh: { data: 2 }", "mesh is a key at the top level"},
       {"context: 32", "context: 32, batch: 3", "train.batch is a key"},
       {"vocabulary: 300", "vocabulary: 300, file: t.model", "exclude each other"},
       {"{ vocabulary: 300 }", "{}", "tokenizer's size is missing"},
