@@ -79,25 +79,26 @@ std::string told(const TransferPlan& plan, const MovePrice& price, const Place& 
   return text;
 }
 
-void refuse_itself(const NamedObjects& from, const Place& to, bool remove_others) {
+// By the URI of the destination: to open a folder is to make it.
+void refuse_itself(const NamedObjects& from, const StoreUri& to, bool remove_others) {
   const auto below = [](const std::string& a, const std::string& b) {
     return a.starts_with(b.ends_with('/') ? b : b + "/");
   };
-  const auto place = [](const Place& at) { return at.is_local() ? path_without_links(at.folder).value() : at.shown; };
-  const std::string source = place(from.place), target = place(to);
+  std::string shown = to.shown();
+  while (shown.size() > 1 && shown.ends_with('/')) shown.pop_back();
+  const std::string source = from.place.is_local() ? path_without_links(from.place.folder).value() : from.place.shown;
+  const std::string target = to.is_local() ? path_without_links(shown).value() : shown;
   const bool same = source == target;
   if (!same && !(from.is_folder && below(target, source)) && !(remove_others && below(source, target))) return;
-  fail(error(ErrorKind::invalid, "'{}' and '{}' are {}", from.place.shown, to.shown,
+  fail(error(ErrorKind::invalid, "'{}' and '{}' are {}", from.place.shown, shown,
              same ? "the same place" : "within each other")
            .hinted("name another destination"));
 }
 
 // An absent folder is made only when something is sent.
-Place destination(const MoveOptions& options, const StoreAccess& access) {
-  const std::string& text = options.places.back();
-  const StoreUri uri = lasting_uri(text).value();
+Place destination(const StoreUri& uri, const MoveOptions& options, const StoreAccess& access) {
   if (!uri.is_local() || !options.dry_run || is_folder(uri.path))
-    return open_place(text, access, !options.dry_run).value();
+    return open_place(options.places.back(), access, !options.dry_run).value();
   return Place{.objects = make_memory_objects(), .shown = uri.path, .scheme = "file", .folder = uri.path};
 }
 
@@ -169,10 +170,11 @@ ExitCode move(const MoveOptions& options, bool manifest, Context& context) {
     fail(error(ErrorKind::invalid, "two places are needed: FROM and TO").hinted("systole data push FROM TO"));
   const StoreAccess access = store_access();
   const std::vector<NamedObjects> from = sources(options, access);
-  const Place to = destination(options, access);
+  const StoreUri uri = lasting_uri(options.places.back()).value();
+  for (const NamedObjects& source : from) refuse_itself(source, uri, options.remove_others);
+  const Place to = destination(uri, options, access);
   std::vector<TransferItem> items;
   for (const NamedObjects& source : from) {
-    refuse_itself(source, to, options.remove_others);
     for (const ObjectEntry& object : source.objects)
       items.push_back({&source.place, object.path, object.path, object.size});
   }

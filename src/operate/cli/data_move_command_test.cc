@@ -158,6 +158,7 @@ TEST_F(DataMove, a_place_is_the_same_behind_a_link) {
     EXPECT_TRUE(has(refused.err, "within each other") || has(refused.err, "the same place")) << words << refused.err;
   }
   EXPECT_EQ(text("data/sub/a") + text("data/b"), "12");
+  EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "data/sub/deeper")) << "a refusal makes no folder";
   EXPECT_TRUE(has(run("sync data / --delete --dry-run").err, "within each other"));
 }
 
