@@ -15,6 +15,8 @@
 
 namespace systole {
 
+inline constexpr Bytes kLargestObject{std::int64_t{5} << 40};  // of Cloud Storage and of every server of S3
+
 struct ObjectFacts {
   Bytes size{};
   Generation generation = {};             // empty: this store has none that costs no read of all bytes (a local folder)

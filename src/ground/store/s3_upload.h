@@ -9,8 +9,6 @@
 
 namespace systole {
 
-inline constexpr Bytes kLargestS3{std::int64_t{5} << 40};  // what every server of S3 takes of one object
-
 // Errors: as ObjectStore::put.
 Result<Generation> put_s3(const S3Place& place, std::string_view path, std::span<const std::byte> bytes,
                           const Precondition& when);

@@ -8,7 +8,6 @@
 
 #include "ground/base/files.h"
 #include "ground/base/parallel.h"
-#include "ground/store/s3_upload.h"
 #include "ground/store/transfer_object.h"
 
 namespace systole {
@@ -87,13 +86,13 @@ Status remove_manifest(const Place& to) {
   return to.objects->settle("");
 }
 
-// What is too large for S3 would be told only when all of it was sent.
+// What is too large for a bucket would be told only when all of it was sent.
 Status check_sizes(const std::vector<TransferItem>& items, const Place& to) {
-  if (to.scheme != "s3") return {};
+  if (to.is_local()) return {};
   for (const TransferItem& item : items) {
-    if (item.size <= kLargestS3) continue;
-    return error(ErrorKind::does_not_fit, "'{}' has {}, and an object of S3 has at most {}", item.from->of(item.path),
-                 to_string(item.size), to_string(kLargestS3))
+    if (item.size <= kLargestObject) continue;
+    return error(ErrorKind::does_not_fit, "'{}' has {}, and an object of a bucket has at most {}",
+                 item.from->of(item.path), to_string(item.size), to_string(kLargestObject))
         .hinted("cut it into several files");
   }
   return {};

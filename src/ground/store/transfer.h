@@ -84,8 +84,8 @@ struct Transferred {
 // bucket, or a file system without locks. Errors: busy, another process transfers into the folder; io.
 Result<std::unique_ptr<FileLock>> lock_destination(const Place& to);
 // Compares the items with what is at the destination; reads files of this machine for that, and changes nothing.
-// Errors: io and those of the stores; invalid, two items have one name; does_not_fit, an object of S3 is never so
-// large.
+// Errors: io and those of the stores; invalid, two items have one name; does_not_fit, an object of a bucket is
+// never so large.
 Result<TransferPlan> plan_transfer(std::vector<TransferItem> items, const Place& to, const TransferOptions& options);
 // Does it. What was done before an error stays. REQUIRES: lock_destination was called before the plan was made.
 // Errors: those of the stores; does_not_fit before anything is sent.

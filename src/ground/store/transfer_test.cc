@@ -161,7 +161,8 @@ TEST_F(TransferTest, refusals_say_where_and_what) {
   EXPECT_EQ(send(from, to).error().kind, ErrorKind::busy);
   const std::vector<TransferItem> huge = {{&to, "huge", "huge", Bytes((std::int64_t{5} << 40) + 1)}};
   EXPECT_EQ(plan_transfer(huge, s3("z"), {}).error().kind, ErrorKind::does_not_fit);
-  EXPECT_TRUE(plan_transfer(huge, bucket("z"), {}).ok());
+  EXPECT_EQ(plan_transfer(huge, bucket("z"), {}).error().kind, ErrorKind::does_not_fit);
+  EXPECT_TRUE(plan_transfer(huge, folder_at(at("other")), {}).ok());
   gcs_.answers_html();
   const Result<Transferred> html = send(s3("z"), bucket("x"));
   EXPECT_NE(html.error().message.find("what answers is not Cloud Storage"), std::string::npos);
