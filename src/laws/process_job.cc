@@ -52,13 +52,6 @@ std::string made_up_text() {
 
 }  // namespace
 
-bool is_long() { return std::getenv("SYSTOLE_TEST_LONG") != nullptr; }
-
-std::uint64_t test_seed() {
-  const char* seed = std::getenv("SYSTOLE_TEST_SEED");
-  return seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1;
-}
-
 bool is_sanitized() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return true;

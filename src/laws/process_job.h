@@ -11,13 +11,10 @@
 #include "describe/spec/run.h"
 #include "ground/process/capture.h"
 #include "ground/process/spawn.h"
+#include "laws/test_length.h"
 
 namespace systole::laws {
 
-// SYSTOLE_TEST_LONG: full counts.
-bool is_long();
-// SYSTOLE_TEST_SEED, or 1.
-std::uint64_t test_seed();
 // Compiled with a sanitizer: times and memory are meaningless.
 bool is_sanitized();
 // Records a line with the result of `make test-long`.

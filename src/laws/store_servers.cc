@@ -2,12 +2,14 @@
 
 #include <filesystem>
 
+#include "ground/base/testing/files.h"
 #include "ground/base/testing/places.h"
 #include "ground/net/socket.h"
 #include "ground/process/capture.h"
 #include "ground/process/spawn.h"
 #include "ground/store/testing/gcs_twin.h"
 #include "ground/store/testing/s3_twin.h"
+#include "laws/test_length.h"
 
 namespace systole {
 namespace {
@@ -32,38 +34,44 @@ class QuickClock : public Clock {
   FakeClock fake_;
 };
 
-bool is_long() { return std::getenv("SYSTOLE_TEST_LONG") != nullptr; }
-
 std::string oracle(const std::string& name) { return fmt::format("{}/oracles/{}", SYSTOLE_BINARY_DIR, name); }
 
-// What ends the program when the last copy of the server goes, and its folder.
+// What ends the program when the last copy of the server goes, and then its folder.
 struct Running {
+  std::shared_ptr<TemporaryFolder> folder;
   std::optional<Process> process;
-  std::string folder;
-  ~Running() {
-    process.reset();
-    std::error_code ignored;
-    if (!folder.empty()) std::filesystem::remove_all(folder, ignored);
-  }
 };
 
-Result<std::shared_ptr<Running>> run(Command command) {
+// not_found is for what cannot be installed alone: who has a server that does not start wants to know it.
+template <typename T>
+Result<T> never_absent(Result<T> done) {
+  if (done.ok() || done.error().kind != ErrorKind::not_found) return done;
+  return error(ErrorKind::io, "{}", done.error().message);
+}
+
+Result<std::shared_ptr<Running>> run(Command command, std::shared_ptr<TemporaryFolder> folder = {}) {
   command.out = command.err = ChildStream::null();
   command.dies_with_parent = true;
   auto running = std::make_shared<Running>();
-  running->process.emplace(TRY(Process::start(command)));
+  running->folder = std::move(folder);
+  running->process.emplace(TRY(never_absent(Process::start(command))));
   return running;
+}
+
+// Errors: not_found, it cannot be installed here; io, the script is wrong.
+Status install(std::vector<std::string> argv, Seconds patience) {
+  const std::string script = argv[0];
+  const Captured done = TRY(never_absent(run_captured({.argv = std::move(argv)}, {.timeout = patience})));
+  if (done.exit.ok()) return {};
+  return error(done.exit.code == 3 ? ErrorKind::not_found : ErrorKind::io, "{}: {}", script, done.err);
 }
 
 // Installs it in make test-long, and says whether it is there.
 Status look_for(const std::string& script, const std::string& name, const std::string& program) {
-  const std::string folder = oracle(name), install = fmt::format("tools/oracles/{}", script);
-  if (is_long()) {
-    TRY(run_captured({.argv = {fmt::format("{}/{}", SYSTOLE_SOURCE_DIR, install), folder}},
-                     {.timeout = Seconds(2400.0)}));
-  }
+  const std::string folder = oracle(name), path = fmt::format("tools/oracles/{}", script);
+  if (laws::is_long()) return install({fmt::format("{}/{}", SYSTOLE_SOURCE_DIR, path), folder}, Seconds(2400.0));
   if (std::filesystem::exists(folder + "/" + program)) return {};
-  return error(ErrorKind::not_found, "no {}: {} {}", name, install, folder);
+  return error(ErrorKind::not_found, "no {}: {} {}", name, path, folder);
 }
 
 // Sends it until the server has begun to answer.
@@ -132,9 +140,7 @@ Result<StoreServer> start_fake_gcs() {
 
 Result<StoreServer> start_moto() {
   const std::string packages = oracle("s3");
-  const Captured installed = TRY(run_captured({.argv = {SYSTOLE_SOURCE_DIR "/tools/oracles/install", "s3", packages}},
-                                              {.timeout = Seconds(600.0)}));
-  if (!installed.exit.ok()) return error(ErrorKind::not_found, "moto cannot be installed: {}", installed.err);
+  TRY(install({SYSTOLE_SOURCE_DIR "/tools/oracles/install", "s3", packages}, Seconds(600.0)));
   StoreServer server{.name = "moto 5.2.5", .scheme = "s3", .port = TRY(free_port())};
   server.held = TRY(run({.argv = {"python3", "-m", "moto.server", "-H", "127.0.0.1", "-p", std::to_string(server.port)},
                          .env = {{"PYTHONPATH", packages}, {"S3_UPLOAD_PART_MIN_SIZE", "1"}}}));
@@ -153,16 +159,14 @@ Result<StoreServer> start_moto() {
 Result<StoreServer> start_s3s_fs() {
   TRY(look_for("install-s3s-fs", "s3s-fs", "bin/s3s-fs"));
   StoreServer server{.name = "s3s-fs 0.14.1", .scheme = "s3", .port = TRY(free_port())};
-  const std::string folder = (std::filesystem::temp_directory_path() / fmt::format("s3s-fs-{}", server.port)).string();
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
-  const auto running =
+  auto own = std::make_shared<TemporaryFolder>();
+  const std::string folder = own->path();
+  server.held =
       TRY(run({.argv = {oracle("s3s-fs") + "/bin/s3s-fs", "--host", "127.0.0.1", "--port", std::to_string(server.port),
                         "--access-key", S3Twin::id(), "--secret-key", S3Twin::secret(), folder},
-               .env = {{"RUST_LOG", "off"}}}));
-  running->folder = folder;
+               .env = {{"RUST_LOG", "off"}}},
+              std::move(own)));
   TRY(connect_to({"127.0.0.1", server.port}, deadline_after(Seconds(20.0))));
-  server.held = running;
   server.new_bucket = [folder, count = std::make_shared<int>(0)](StoreServer&) {
     const std::string name = fmt::format("bucket-{}", ++*count);
     std::filesystem::create_directory(folder + "/" + name);

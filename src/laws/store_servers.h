@@ -32,7 +32,8 @@ struct StoreServer {
 // With keys, if it checks them, and waits between two tries that take no time. `seed`: of those waits.
 StoreAccess access_to(const StoreServer& server, const std::string& endpoint, std::size_t part, std::uint64_t seed);
 
-// Errors: not_found, with how it is installed. In make test-long they are installed first; moto always.
+// Errors: not_found, with how it is installed; others, it is there and does not start. In make test-long they are
+// installed first; moto always.
 Result<StoreServer> start_fake_gcs();
 Result<StoreServer> start_moto();
 Result<StoreServer> start_s3s_fs();

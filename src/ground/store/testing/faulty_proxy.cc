@@ -5,15 +5,13 @@
 
 #include <charconv>
 #include <chrono>
+
+#include "ground/base/letter_case.h"
+
 namespace systole {
 namespace {
 
 constexpr Seconds kPatience{20.0};  // with the server
-
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 std::string text_of(const StubRequest& request) {
   std::string text = fmt::format("{} {}{}{} HTTP/1.1\r\n", request.method, request.path,
