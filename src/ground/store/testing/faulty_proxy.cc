@@ -35,7 +35,7 @@ class AnswerReader {
  public:
   explicit AnswerReader(int fd) : fd_(fd) {}
 
-  // "" if the connection ends before its first byte.
+  // "" if the connection ends before the answer does.
   std::string read(const std::string& method) {
     while (text_.find("\r\n\r\n") == text_.npos)
       if (!more()) return "";
@@ -57,6 +57,8 @@ class AnswerReader {
     return text_;
   }
   bool stays() const { return stays_; }
+  // The connection has ended without a byte, as one does that was kept open for too long.
+  bool was_closed() const { return text_.empty() && !timed_out_; }
 
  private:
   std::string chunked(std::size_t at) {
@@ -76,7 +78,8 @@ class AnswerReader {
     // A server that sends the head and the body of an answer apart waits for our word of the head (Nagle's algorithm).
     const int at_once = 1;
     ::setsockopt(fd_, IPPROTO_TCP, TCP_QUICKACK, &at_once, sizeof at_once);
-    if (!wait_for(fd_, POLLIN, deadline_after(kPatience))) return false;
+    timed_out_ = !wait_for(fd_, POLLIN, deadline_after(kPatience));
+    if (timed_out_) return false;
     char piece[16384];
     const ssize_t got = ::recv(fd_, piece, sizeof piece, 0);
     if (got <= 0) return false;
@@ -86,7 +89,7 @@ class AnswerReader {
 
   const int fd_;
   std::string text_;
-  bool stays_ = false;
+  bool stays_ = false, timed_out_ = false;
 };
 
 }  // namespace
@@ -136,7 +139,7 @@ std::optional<std::string> FaultyProxy::ask(const std::string& text, const std::
     if (!send_all(fd.get(), std::as_bytes(std::span(text)), deadline_after(kPatience), "server").ok()) continue;
     AnswerReader reader(fd.get());
     std::string answer = reader.read(method);
-    if (answer.empty() && kept) continue;
+    if (answer.empty() && kept && reader.was_closed()) continue;
     if (answer.empty()) return std::nullopt;
     if (reader.stays()) idle_.push_back(std::move(fd));
     const std::size_t end = answer.find("\r\n\r\n");
