@@ -98,6 +98,16 @@ Status check_sizes(const std::vector<TransferItem>& items, const Place& to) {
   return {};
 }
 
+// To know whose parts lie there takes a request for each object: only where they decide.
+Status check_room(const TransferPlan& plan, const Place& to, int jobs) {
+  if (TRY(to.objects->free_space()) >= plan.bytes) return {};
+  const Bytes begun = TRY(keep_own_parts(to, plan.send, jobs)), room = TRY(to.objects->free_space());
+  if (room + begun >= plan.bytes) return {};
+  return error(ErrorKind::does_not_fit, "{} are to be sent, and '{}' has {} free", to_string(plan.bytes), to.shown,
+               to_string(room))
+      .hinted("free some space, or send to another disk");
+}
+
 Error hinted_again(Error why) {
   if (why.hint.empty() && why.kind == ErrorKind::no_space) why.hint = "free some space; the same command goes on";
   return why;
@@ -147,14 +157,7 @@ Result<std::unique_ptr<FileLock>> lock_destination(const Place& to) {
 
 Result<Transferred> transfer(const TransferPlan& plan, const Place& to, const TransferOptions& options) {
   Transferred done;
-  if (to.is_local()) {
-    const Bytes room = TRY(to.objects->free_space());
-    if (room + TRY(bytes_of_parts(to, plan.send)) < plan.bytes) {
-      return error(ErrorKind::does_not_fit, "{} are to be sent, and '{}' has {} free", to_string(plan.bytes), to.shown,
-                   to_string(room))
-          .hinted("free some space, or send to another disk");
-    }
-  }
+  if (to.is_local()) TRY(check_room(plan, to, options.jobs));
   if (!plan.send.empty() || !plan.remove.empty()) TRY(remove_manifest(to));
   std::vector<ManifestRow> rows(plan.send.size());
   std::atomic<std::int64_t> objects = 0, bytes = 0;

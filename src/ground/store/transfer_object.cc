@@ -2,8 +2,10 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <set>
 
+#include "ground/base/parallel.h"
 #include "ground/store/object_path.h"
 #include "ground/store/path.h"
 
@@ -149,9 +151,23 @@ Result<ManifestRow> transfer_object(const TransferItem& item, const Place& to,
   }
 }
 
-Result<Bytes> bytes_of_parts(const Place& to, const std::vector<TransferItem>& items) {
+Result<Bytes> keep_own_parts(const Place& to, const std::vector<TransferItem>& items, int jobs) {
+  const std::vector<std::string> parts = TRY(parts_beside(to, items));
+  if (parts.empty()) return Bytes();
+  std::vector<std::string> own(items.size());
+  TRY(for_each_in_parallel(items.size(), jobs, [&](std::size_t i) -> Status {
+    own[i] = part_of(items[i], TRY(source_version(*items[i].from, items[i].path)));
+    return {};
+  }));
+  std::ranges::sort(own);
   Bytes bytes;
-  for (const std::string& part : TRY(parts_beside(to, items))) bytes += TRY(to.files->size(part));
+  for (const std::string& part : parts) {
+    if (std::ranges::binary_search(own, part)) {
+      bytes += TRY(to.files->size(part));
+    } else {
+      TRY(to.files->remove(part));
+    }
+  }
   return bytes;
 }
 

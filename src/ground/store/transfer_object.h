@@ -18,8 +18,10 @@ Result<SourceVersion> source_version(const Place& from, std::string_view path);
 // earlier call that are there. Errors: those of the stores; corrupt; busy, it changes again and again.
 Result<ManifestRow> transfer_object(const TransferItem& item, const Place& to,
                                     const std::function<void(Bytes)>& arrived);
-// What broken-off calls left in the folders of these objects: bytes that are on the disk already. Errors: io.
-Result<Bytes> bytes_of_parts(const Place& to, const std::vector<TransferItem>& items);
+// What broken-off calls left of the present versions of these objects: bytes that are on the disk already. Removes what
+// they left of others in these folders, which nothing goes on with. REQUIRES: no other transfer writes there. Errors: io;
+// as source_version.
+Result<Bytes> keep_own_parts(const Place& to, const std::vector<TransferItem>& items, int jobs);
 // Removes what broken-off calls left in the folders of these objects. REQUIRES: no other transfer writes there.
 Status remove_parts(const Place& to, const std::vector<TransferItem>& items);
 

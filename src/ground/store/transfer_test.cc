@@ -277,5 +277,23 @@ TEST_F(TransferTest, what_parts_hold_counts_as_room) {
   EXPECT_EQ(send(bucket("x"), to).error().kind, ErrorKind::does_not_fit);
 }
 
+TEST_F(TransferTest, a_part_of_another_version_is_no_room) {
+  const std::string old_bytes = noise(std::size_t{20} << 20), new_bytes(std::size_t{20} << 20, 'n');
+  gcs_.store("x/big", old_bytes);
+  Place to = folder_at(at("to"));
+  gcs_.inject({GcsFault::Kind::refused, gcs_.count() + 75, true});  // behind the first piece of 16 MiB
+  EXPECT_FALSE(send(bucket("x", true), to).ok());
+  gcs_.clear_faults();
+  const auto parts = [&] {
+    return std::ranges::count_if(std::filesystem::directory_iterator(at("to")),
+                                 [](const auto& file) { return file.path().string().ends_with(".part"); });
+  };
+  ASSERT_EQ(parts(), 1);
+  gcs_.store("x/big", new_bytes);
+  to.objects = std::make_unique<SmallDisk>(std::move(to.objects), Bytes(5 << 20));
+  EXPECT_EQ(send(bucket("x"), to).error().kind, ErrorKind::does_not_fit);
+  EXPECT_EQ(parts(), 0) << "nothing goes on with it, and it takes room";
+}
+
 }  // namespace
 }  // namespace systole
