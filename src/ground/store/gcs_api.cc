@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "ground/base/number_from.h"
 #include "ground/base/shown_text.h"
 #include "ground/net/url.h"
+#include "ground/store/bucket_answers.h"
 #include "ground/store/cloud_stores.h"
 #include "ground/store/object_facts.h"
 #include "ground/store/path.h"
@@ -45,14 +45,14 @@ std::optional<std::uint32_t> crc32c_in(const HttpReply& reply) {
 
 Result<GcsObject> read_gcs_object(const HttpReply& reply, std::string_view asked) {
   const Result<Node> body = parse_json(reply.body, "answer");
-  const std::int64_t size = body.ok() ? number_from(body->text_at("size")).value_or(-1) : -1;
+  const std::optional<Bytes> size = body.ok() ? size_from(body->text_at("size")) : std::nullopt;
   GcsObject object;
   if (body.ok()) object.generation = body->text_at("generation");
-  if (size < 0 || object.generation.empty())
+  if (!size || object.generation.empty())
     return error(ErrorKind::io, "'{}': this is no answer of Cloud Storage: {}", asked, message_in(reply))
         .hinted("check the endpoint: STORAGE_EMULATOR_HOST, CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
   object.name = body->text_at("name");
-  object.size = Bytes(size);
+  object.size = *size;
   object.crc32c = read_crc32c_text(body->text_at("crc32c"));
   if (const Node* metadata = body->find("metadata"); metadata != nullptr)
     object.mark = metadata->text_at("systole-write");

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ground/base/number_from.h"
 #include "ground/net/url.h"
+#include "ground/store/bucket_answers.h"
 #include "ground/store/cloud_stores.h"
 #include "ground/store/gcs_read.h"
 #include "ground/store/gcs_write.h"
@@ -148,10 +148,10 @@ class GcsObjects : public ObjectStore, public PinsVersions {
     if (const Node* items = page.find("items"); items != nullptr) {
       for (const Node& item : items->items()) {
         const std::string name = item.text_at("name");
-        const auto size = number_from(item.text_at("size"));
+        const std::optional<Bytes> size = size_from(item.text_at("size"));
         if (!name.starts_with(api_->prefix()) || !size)
           return error(ErrorKind::io, "'{}': its list has an object without a name or size", api_->shown(""));
-        found.objects.push_back({name.substr(own), Bytes(*size)});
+        found.objects.push_back({name.substr(own), *size});
       }
     }
     if (const Node* prefixes = page.find("prefixes"); prefixes != nullptr) {

@@ -313,6 +313,21 @@ TEST(Gcs, a_list_that_leads_nowhere_is_none) {
   EXPECT_EQ(lists, 2);
 }
 
+TEST(Gcs, a_list_with_a_size_that_is_none_is_no_list) {
+  std::string size = "5";
+  StubServer server([&](const StubRequest&, StubAnswer& answer) {
+    answer.whole(200, fmt::format(R"({{"items": [{{"name": "x/a", "size": "{}"}}]}})", size));
+  });
+  StoreAccess access;
+  access.gcs = [&] { return Result<GcsAccess>(GcsAccess{.endpoint = server.url(), .part = 256 << 10}); };
+  const auto store = open_store({"gs", "bucket/x"}, access).value();
+  EXPECT_EQ(store->list("")->objects.at(0).size, Bytes(5));
+  for (const char* none : {"-5", "", "5 "}) {
+    size = none;
+    EXPECT_EQ(store->list("").error().kind, ErrorKind::io) << none;
+  }
+}
+
 TEST(Gcs, an_answer_of_another_range_or_size_is_none) {
   std::string range, body = "hello", size = "5";
   int status = 206;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "ground/base/number_from.h"
 #include "ground/base/xml.h"
+#include "ground/store/bucket_answers.h"
 #include "ground/store/object_path.h"
 #include "ground/store/path.h"
 
@@ -53,7 +53,7 @@ std::string text_in(const XmlElement& page, const XmlElement& element, std::stri
   return page.text_of("EncodingType") == "url" ? decoded(text) : text;
 }
 
-void add_page(const S3Place& place, const XmlElement& page, ObjectList& list) {
+Status add_page(const S3Place& place, const XmlElement& page, ObjectList& list) {
   for (const XmlElement& element : page.children) {
     if (element.name != "Contents" && element.name != "CommonPrefixes") continue;
     std::string key = text_in(page, element, element.name == "Contents" ? "Key" : "Prefix");
@@ -62,9 +62,14 @@ void add_page(const S3Place& place, const XmlElement& page, ObjectList& list) {
     if (element.name == "CommonPrefixes") {
       if (key.size() > 1 && split_dir_path(key).ok()) list.prefixes.push_back(std::move(key));
     } else {
-      list.objects.push_back({std::move(key), Bytes(number_from(element.text_of("Size")).value_or(0))});
+      const std::optional<Bytes> size = size_from(element.text_of("Size"));
+      if (!size)
+        return error(ErrorKind::io, "'{}': its list states no size of it", place.shown(key))
+            .hinted("look at AWS_ENDPOINT_URL");
+      list.objects.push_back({std::move(key), *size});
     }
   }
+  return {};
 }
 
 // Whether another page follows, which begins at `next`. Errors: io, that is where this one began.
@@ -77,8 +82,8 @@ Result<bool> goes_on(const S3Place& place, const XmlElement& page, std::string_v
       .hinted("look at AWS_ENDPOINT_URL");
 }
 
-Result<std::int64_t> bytes_of_upload(const S3Place& place, const std::string& key, const std::string& id) {
-  std::int64_t bytes = 0;
+Result<Bytes> bytes_of_upload(const S3Place& place, const std::string& key, const std::string& id) {
+  Bytes bytes;
   std::string marker;
   for (int pages = 1;; ++pages) {
     Query query{{"uploadId", id}};
@@ -87,7 +92,7 @@ Result<std::int64_t> bytes_of_upload(const S3Place& place, const std::string& ke
     if (!page.ok() && page.error().kind == ErrorKind::not_found) return bytes;  // it has ended meanwhile
     if (!page.ok()) return page.error();
     for (const XmlElement& part : page->children)
-      if (part.name == "Part") bytes += number_from(part.text_of("Size")).value_or(0);
+      if (part.name == "Part") bytes += size_from(part.text_of("Size")).value_or(Bytes());
     std::string next = page->text_of("NextPartNumberMarker");
     if (!TRY(goes_on(place, *page, marker, next, pages))) return bytes;
     marker = std::move(next);
@@ -107,7 +112,7 @@ Result<ObjectList> list_s3(const S3Place& place, std::string_view prefix, ListDe
     query.emplace_back("list-type", "2");
     query.emplace_back("prefix", place.key(prefix));
     const XmlElement page = TRY(page_of(place, "", std::move(query), "ListBucketResult"));
-    add_page(place, page, list);
+    TRY(add_page(place, page, list));
     std::string next = page.text_of("NextContinuationToken");
     if (!TRY(goes_on(place, page, token, next, pages))) break;
     token = std::move(next);
@@ -120,7 +125,7 @@ Result<ObjectList> list_s3(const S3Place& place, std::string_view prefix, ListDe
 }
 
 Result<Bytes> abort_s3_uploads(const S3Place& place, std::string_view prefix) {
-  std::int64_t freed = 0;
+  Bytes freed;
   std::string key_marker, id_marker;
   for (int pages = 1;; ++pages) {
     Query query{{"encoding-type", "url"}};
@@ -140,7 +145,7 @@ Result<Bytes> abort_s3_uploads(const S3Place& place, std::string_view prefix) {
     }
     std::string next_key = text_in(page, page, "NextKeyMarker"), next_id = page.text_of("NextUploadIdMarker");
     const std::string here = key_marker + "\n" + id_marker, next = next_key.empty() ? "" : next_key + "\n" + next_id;
-    if (!TRY(goes_on(place, page, here, next, pages))) return Bytes(freed);
+    if (!TRY(goes_on(place, page, here, next, pages))) return freed;
     key_marker = std::move(next_key);
     id_marker = std::move(next_id);
   }

@@ -8,6 +8,7 @@
 #include "ground/base/hash.h"
 #include "ground/base/number_from.h"
 #include "ground/base/parallel.h"
+#include "ground/store/bucket_answers.h"
 
 namespace systole {
 namespace {
@@ -22,6 +23,11 @@ Error too_short(const S3Place& place, std::string_view path, std::int64_t have, 
 Error other_bytes(const S3Place& place, std::string_view path, std::uint32_t stated, std::uint32_t read) {
   return error(ErrorKind::corrupt, "'{}' arrives damaged: its CRC-32C is {:08x} and that of what was read {:08x}",
                place.shown(path), stated, read);
+}
+
+Result<Bytes> size_in(const S3Answer& head, const S3Place& place, std::string_view path) {
+  if (const std::optional<Bytes> size = size_from(head.header("content-length"))) return *size;
+  return error(ErrorKind::io, "{}: the answer tells no size", place.shown(path));
 }
 
 struct ContentRange {
@@ -72,7 +78,7 @@ Status read_hedged(const S3Place& place, std::string_view path, std::int64_t off
 // All pieces of one version, in parallel. Errors: busy (it was replaced meanwhile).
 Status read_version(const S3Place& place, std::string_view path, std::int64_t offset, std::span<std::byte> into) {
   const S3Answer head = TRY(head_s3(place, path));
-  const std::int64_t size = number_from(head.header("content-length")).value_or(0);
+  const std::int64_t size = TRY(size_in(head, place, path)).count();
   const std::int64_t end = offset + static_cast<std::int64_t>(into.size());
   if (size < end) return too_short(place, path, size, end);
   const std::size_t part = place.api->access().part, count = (into.size() + part - 1) / part;
@@ -121,9 +127,8 @@ Status read_s3_version(const S3Place& place, std::string_view path, const Genera
 
 Result<ObjectFacts> facts_in_s3(const S3Place& place, std::string_view path) {
   const S3Answer head = TRY(head_s3(place, path));
-  const std::optional<std::int64_t> size = number_from(head.header("content-length"));
-  if (!size || *size < 0) return error(ErrorKind::io, "{}: the answer tells no size", place.shown(path));
-  ObjectFacts facts{.size = Bytes(*size), .generation = {head.header("etag")}};
+  const Bytes size = TRY(size_in(head, place, path));
+  ObjectFacts facts{.size = size, .generation = {head.header("etag")}};
   facts.crc32c = read_crc32c_text(head.header("x-amz-checksum-crc32c"));
   std::string tag = facts.generation.text;
   std::erase(tag, '"');
@@ -155,9 +160,7 @@ Result<Versioned> read_s3_whole(const S3Place& place, std::string_view path, Byt
 
 Result<Bytes> size_in_s3(const S3Place& place, std::string_view path) {
   const S3Answer head = TRY(head_s3(place, path));
-  const std::optional<std::int64_t> size = number_from(head.header("content-length"));
-  if (!size || *size < 0) return error(ErrorKind::io, "{}: the answer tells no size", place.shown(path));
-  return Bytes(*size);
+  return size_in(head, place, path);
 }
 
 }  // namespace systole

@@ -325,6 +325,22 @@ TEST(S3, a_list_that_leads_nowhere_is_none) {
   EXPECT_LE(lists, 3);
 }
 
+TEST(S3, a_list_with_a_size_that_is_none_is_no_list) {
+  std::string size = "<Size>5</Size>";
+  StubServer server([&](const StubRequest& request, StubAnswer& answer) {
+    if (request.method == "HEAD") return answer.bodiless(200, 0, {});
+    answer.whole(200, fmt::format("<ListBucketResult><Contents><Key>x/a</Key>{}</Contents></ListBucketResult>", size));
+  });
+  StoreAccess access;
+  access.s3 = [&] { return Result<S3Access>(S3Access{.endpoint = server.url()}); };
+  const auto store = open_s3("twin/x", access).value();
+  EXPECT_EQ(store->list("")->objects.at(0).size, Bytes(5));
+  for (const char* none : {"<Size>-5</Size>", "<Size/>", ""}) {
+    size = none;
+    EXPECT_EQ(store->list("").error().kind, ErrorKind::io) << none;
+  }
+}
+
 TEST(S3, an_absent_bucket_is_told_without_the_password_of_its_server) {
   StubServer server([](const StubRequest&, StubAnswer& answer) { answer.bodiless(404, 0, {}); });
   StoreAccess access;
