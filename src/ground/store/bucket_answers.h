@@ -15,4 +15,10 @@ inline std::optional<Bytes> size_from(std::string_view text) {
   return size && *size >= 0 ? std::optional(Bytes(*size)) : std::nullopt;
 }
 
+// Whether the page after `here` may begin at `next`: a server whose list always goes on, or goes nowhere, is none.
+inline bool leads_on(std::string_view here, std::string_view next, int pages) {
+  constexpr int kMostPages = 1'000'000;
+  return !next.empty() && next != here && pages < kMostPages;
+}
+
 }  // namespace systole

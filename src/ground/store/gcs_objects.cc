@@ -14,8 +14,6 @@
 namespace systole {
 namespace {
 
-constexpr int kMostPages = 1'000'000;  // a server that always has a next page is none
-
 class GcsObjects : public ObjectStore, public PinsVersions {
  public:
   explicit GcsObjects(std::shared_ptr<GcsApi> api) : api_(std::move(api)) {}
@@ -133,7 +131,7 @@ class GcsObjects : public ObjectStore, public PinsVersions {
       TRY(add(*body, found));
       std::string next = body->text_at("nextPageToken");
       if (next.empty()) break;
-      if (next == page || pages == kMostPages)
+      if (!leads_on(page, next, pages))
         return error(ErrorKind::io, "'{}': its list says that more follows, and leads nowhere", api_->shown(prefix))
             .hinted("check the endpoint: STORAGE_EMULATOR_HOST, CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
       page = std::move(next);

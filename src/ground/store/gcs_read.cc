@@ -6,8 +6,8 @@
 
 #include "ground/base/crc32c.h"
 #include "ground/base/hash.h"
-#include "ground/base/number_from.h"
 #include "ground/base/parallel.h"
+#include "ground/net/content_range.h"
 
 namespace systole {
 namespace {
@@ -15,18 +15,9 @@ namespace {
 constexpr std::size_t kBegin = 64 << 10;  // of a whole object, read before its size is known
 constexpr int kMostRestarts = 3;          // of a read whose object was replaced meanwhile
 
-// The size in "bytes 0-99/1234" and "bytes */1234".
-std::optional<std::int64_t> whole_size(const HttpReply& reply) {
+std::optional<ContentRange> range_of(const HttpReply& reply) {
   const std::string* range = reply.header("content-range");
-  const std::size_t slash = range == nullptr ? std::string::npos : range->rfind('/');
-  const auto size = slash == std::string::npos ? std::nullopt : number_from(std::string_view(*range).substr(slash + 1));
-  return size && *size >= 0 ? size : std::nullopt;
-}
-
-// Whether it is of "bytes FROM-99/1234".
-bool begins_at(const HttpReply& reply, std::int64_t from) {
-  const std::string* range = reply.header("content-range");
-  return range != nullptr && range->starts_with(fmt::format("bytes {}-", from));
+  return range != nullptr ? read_content_range(*range) : std::nullopt;
 }
 
 // What one range tells: whether its version is gone, how much was filled, and of the whole object.
@@ -67,13 +58,14 @@ class Range {
     const HttpReply reply = std::move(TRY(api_.send(ask)).reply);
     if (sink.is_closed()) return overtaken();
     if (reply.status == 404 && !generation_.empty()) return Told{.gone = true};
-    if (reply.status == 416) return Told{.seen = {generation_, Bytes(whole_size(reply).value_or(0)), {}}};
+    const ContentRange range = range_of(reply).value_or(ContentRange());
+    if (reply.status == 416) return Told{.seen = {generation_, Bytes(range.total.value_or(0)), {}}};
     if (reply.status != 200 && reply.status != 206) return api_.refusal(reply, path_, "read");
-    if (reply.status == 200 ? from_ > 0 || reply.ended : !begins_at(reply, from_))
+    if (reply.status == 200 ? from_ > 0 || reply.ended : range.begin != from_)
       return no_storage("it ignores the range that is asked for");
     const std::string* seen = reply.header("x-goog-generation");
     if (seen == nullptr) return no_storage("its answer has no x-goog-generation");
-    const auto all = reply.status == 206 ? whole_size(reply) : std::optional(static_cast<std::int64_t>(filled_));
+    const auto all = reply.status == 206 ? range.total : std::optional(static_cast<std::int64_t>(filled_));
     if (!all) return no_storage("its answer does not say how large the object is");
     return Told{.filled = filled_, .seen = {*seen, Bytes(*all), crc32c_in(reply)}};
   }

@@ -11,8 +11,6 @@
 namespace systole {
 namespace {
 
-constexpr int kMostPages = 1'000'000;  // a server that always has a next page is none
-
 using Query = std::vector<std::pair<std::string, std::string>>;
 
 // "a b" of "a+b" and of "a%20b".
@@ -76,7 +74,7 @@ Status add_page(const S3Place& place, const XmlElement& page, ObjectList& list) 
 Result<bool> goes_on(const S3Place& place, const XmlElement& page, std::string_view here, std::string_view next,
                      int pages) {
   if (page.text_of("IsTruncated") != "true") return false;
-  if (!next.empty() && next != here && pages < kMostPages) return true;
+  if (leads_on(here, next, pages)) return true;
   return error(ErrorKind::io, "the list of s3://{}/{} says that more follows, and leads nowhere", place.api->bucket(),
                place.prefix)
       .hinted("look at AWS_ENDPOINT_URL");

@@ -6,8 +6,8 @@
 
 #include "ground/base/crc32c.h"
 #include "ground/base/hash.h"
-#include "ground/base/number_from.h"
 #include "ground/base/parallel.h"
+#include "ground/net/content_range.h"
 #include "ground/store/bucket_answers.h"
 
 namespace systole {
@@ -30,21 +30,6 @@ Result<Bytes> size_in(const S3Answer& head, const S3Place& place, std::string_vi
   return error(ErrorKind::io, "{}: the answer tells no size", place.shown(path));
 }
 
-struct ContentRange {
-  std::int64_t begin = 0, total = 0;
-};
-// "bytes 6-10/11", or "bytes */11" with the begin 0.
-std::optional<ContentRange> read_content_range(std::string_view text) {
-  if (!text.starts_with("bytes ")) return std::nullopt;
-  text.remove_prefix(6);
-  const std::size_t slash = std::min(text.find('/'), text.size()), dash = text.find('-');
-  const std::optional<std::int64_t> total = number_from(text.substr(std::min(text.size(), slash + 1)));
-  const std::optional<std::int64_t> begin =
-      dash < slash ? number_from(text.substr(0, dash)) : std::optional<std::int64_t>(0);
-  if (!total || !begin) return std::nullopt;
-  return ContentRange{*begin, *total};
-}
-
 // One request. `version`: of this one alone; busy when it is another.
 Status read_piece(const S3Place& place, const std::string& path, std::int64_t offset, ReadSink& into,
                   const Generation& version) {
@@ -53,11 +38,11 @@ Status read_piece(const S3Place& place, const std::string& path, std::int64_t of
       .key = place.key(path), .headers = {{"Range", fmt::format("bytes={}-{}", offset, end - 1)}}, .into = &into};
   if (!version.text.empty()) call.headers.emplace_back("If-Match", version.text);
   const S3Answer answer = TRY(place.api->send(call));
-  const std::optional<ContentRange> range = read_content_range(answer.header("content-range"));
-  if (answer.status() == 416) return too_short(place, path, range ? range->total : offset, end);
+  const ContentRange range = read_content_range(answer.header("content-range")).value_or(ContentRange());
+  if (answer.status() == 416) return too_short(place, path, range.total.value_or(offset), end);
   if (answer.status() == 412) return error(ErrorKind::busy, "'{}' has changed", place.shown(path));
   if (!answer.good()) return place.api->refusal(answer, place.shown(path));
-  const bool is_range = answer.status() == 206 && range && range->begin == offset;
+  const bool is_range = answer.status() == 206 && range.begin == offset;
   if (!is_range && !(answer.status() == 200 && offset == 0))
     return error(ErrorKind::io, "{}: the answer is no range from byte {}", place.shown(path), offset);
   if (answer.got == into.size()) return {};
