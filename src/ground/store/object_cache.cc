@@ -273,6 +273,12 @@ Status ObjectCache::fetch(const PinnedObject& object, const std::function<void(B
 Status ObjectCache::fill(const PinnedObject& object, const Fd& part, ByteSums& sums,
                          const std::function<void(Bytes)>& arrived) const {
   const std::string path = at(object.key() + std::string(kPart));
+  const auto begin_anew = [&]() -> Status {
+    sums = sums_for(object.facts);
+    if (::ftruncate(part.get(), 0) != 0 || ::lseek(part.get(), 0, SEEK_SET) != 0) return os_error(errno, "write", path);
+    return {};
+  };
+  if (!object.facts.is_checked()) TRY(begin_anew());
   std::vector<std::byte> buffer(std::size_t{1} << 20);
   bool goes_on = false;
   for (ssize_t got = 1; got > 0;) {
@@ -281,12 +287,7 @@ Status ObjectCache::fill(const PinnedObject& object, const Fd& part, ByteSums& s
     sums.add(std::span(buffer).first(static_cast<std::size_t>(got)));
     goes_on = goes_on || got > 0;
   }
-  const auto begin_anew = [&]() -> Status {
-    sums = sums_for(object.facts);
-    if (::ftruncate(part.get(), 0) != 0 || ::lseek(part.get(), 0, SEEK_SET) != 0) return os_error(errno, "write", path);
-    return {};
-  };
-  if (sums.size() > object.facts.size || !object.facts.is_checked()) TRY(begin_anew());
+  if (sums.size() > object.facts.size) TRY(begin_anew());
   if (sums.size() > Bytes()) arrived(sums.size());
   const auto read = [&] {
     return read_version(*object.store, object.path, object.facts, object.shown, sums,
