@@ -61,6 +61,7 @@ template <typename F>
 static void fields(F& f, PlannedFeed& p) {
   f("rows", p.rows);
   f("row_bytes", p.row_bytes);
+  f("nodes", p.nodes);
   f("rows_per_second", p.rows_per_second);
   f("given_rows_per_second", p.given);
   f("readers", p.readers);

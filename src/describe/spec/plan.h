@@ -74,6 +74,7 @@ struct PlannedTime {
 struct PlannedFeed {
   std::int64_t rows = 0;                // of a step
   double row_bytes = 0;                 // of shards
+  std::optional<std::int64_t> nodes;    // machines that each read all rows; nothing: one
   double rows_per_second = 0;           // that the devices take; 0: the time of a step is unknown
   double given = 0;                     // rows a second that the reader gives; 0: unknown
   std::int64_t readers = 1, queue = 3;  // threads; batches

@@ -22,8 +22,16 @@ volumes:
   /parallelstore: { parallelstore: p/us-central1-a/ps, size: 12TiB, address: "10.0.0.4,10.0.0.5", network: ml }
   /disk: { hyperdisk: balanced, size: 500GiB }
   /scratch: { local_ssd: true, size: 300GiB }
+  /new: { parallelstore: new, size: 12TiB }
+  /open: { cheapest: true, size: 2TiB }
+  /tier: { filestore: auto }
+  /sized: { filestore: zonal }
 )");
-  ASSERT_EQ(w.volumes.size(), 9U);
+  ASSERT_EQ(w.volumes.size(), 13U);
+  std::string open;
+  for (const auto& [path, volume] : w.volumes)
+    if (volume.open()) open += path;
+  EXPECT_EQ(open, "/open/sized/tier") << "they follow from the feed";
   EXPECT_EQ(w.volumes.at("/claim"), VolumeSpec{.of = "corpus"});
   EXPECT_EQ(w.volumes.at("/made").size, 1024 * kGiB);
   EXPECT_EQ(w.volumes.at("/nfs").of, "10.0.0.2:/vol1");
@@ -70,7 +78,9 @@ TEST(SchemaAround, a_volume_that_cannot_be_is_refused_with_what_it_lacks) {
   refuses("/data: { }", "a volume is of one kind, and here are 0");
   refuses("/data: { bucket: a, claim: b }", "a volume is of one kind, and here are 2");
   refuses("/data: { bucket: a, size: 1TiB }", "it is as large as it is");
-  refuses("/data: { filestore: zonal }", "of which size?");
+  refuses("/data: { hyperdisk: balanced }", "of which size?");
+  refuses("/data: { cheapest: true, read_only: true }", "would stay empty");
+  refuses("/data: { cheapest: false }", "expected true");
   refuses("/data: { filestore: HIGH_SCALE_SSD, size: 1TiB }", "is no tier");
   refuses("/data: { filestore: zonal, size: 1TiB, read_only: true }", "would stay empty");
   refuses("/data: { lustre: p/z/i, size: 1TiB }", "at which address?");

@@ -19,11 +19,14 @@ constexpr KindRow kKinds[] = {{Kind::claim, "claim", "the name of a persistent v
                               {Kind::nfs, "nfs", "SERVER:/PATH"},
                               {Kind::bucket, "bucket", "the name of a bucket"},
                               {Kind::image, "image", "a container image, NAME@sha256:DIGEST or NAME:TAG"},
-                              {Kind::filestore, "filestore", "a tier: zonal, regional, basic-hdd or basic-ssd"},
+                              {Kind::filestore, "filestore", "a tier: zonal, regional, basic-hdd, basic-ssd or auto"},
                               {Kind::lustre, "lustre", "PROJECT/ZONE/INSTANCE"},
-                              {Kind::parallelstore, "parallelstore", "PROJECT/ZONE/INSTANCE"},
+                              {Kind::parallelstore, "parallelstore", "PROJECT/ZONE/INSTANCE, or new"},
                               {Kind::hyperdisk, "hyperdisk", "a type: balanced, throughput or extreme"},
-                              {Kind::local_ssd, "local_ssd", "true"}};
+                              {Kind::local_ssd, "local_ssd", "true"},
+                              {Kind::cheapest, "cheapest", "true"}};
+
+bool is_word(Kind kind) { return kind == Kind::local_ssd || kind == Kind::cheapest; }
 
 const KindRow& row_of(Kind kind) { return *std::ranges::find(kKinds, kind, &KindRow::kind); }
 
@@ -49,7 +52,7 @@ Status read_entry(const Node::Entry& entry, VolumeSpec& volume, int& kinds) {
     volume.kind = row->kind;
     if (row->kind == Kind::image) {
       volume.of = TRY(entry.value.as_string());  // how it is written, who renders it checks
-    } else if (row->kind != Kind::local_ssd) {
+    } else if (!is_word(row->kind)) {
       volume.of = TRY(read_plain(entry.value, row->of));
     } else if (!TRY(entry.value.as_bool())) {
       return entry.value.wrong("true");
@@ -79,9 +82,10 @@ Status check(const VolumeSpec& volume, const Node& node) {
   const auto wrong = [&](std::string what, const char* hint) {
     return error(ErrorKind::invalid, "{}: {}", row_of(volume.kind).name, what).at(node.where()).hinted(hint);
   };
-  const bool made = volume.kind == Kind::filestore || volume.kind == Kind::hyperdisk;
-  const bool placed = volume.kind == Kind::lustre || volume.kind == Kind::parallelstore;
-  if (made && !volume.size) return wrong("it is made new, of which size?", "size: 1TiB");
+  const bool made_new = volume.kind == Kind::parallelstore && volume.of == "new";
+  const bool made = volume.kind == Kind::filestore || volume.kind == Kind::hyperdisk || made_new || volume.open();
+  const bool placed = volume.kind == Kind::lustre || (volume.kind == Kind::parallelstore && !made_new);
+  if (made && !volume.size && !volume.open()) return wrong("it is made new, of which size?", "size: 1TiB");
   if (made && volume.read_only) return wrong("it is made new, and would stay empty", "take read_only out");
   if (placed && !volume.size) return wrong("how large is it?", "size: 9000GiB, as the instance has");
   if (placed && volume.address.empty())
@@ -101,8 +105,8 @@ Status check(const VolumeSpec& volume, const Node& node) {
   const auto one_of = [&](std::initializer_list<std::string_view> names) {
     return std::ranges::find(names, volume.of) != names.end();
   };
-  if (volume.kind == Kind::filestore && !one_of({"zonal", "regional", "basic-hdd", "basic-ssd"}))
-    return wrong(fmt::format("'{}' is no tier", volume.of), "zonal, regional, basic-hdd or basic-ssd");
+  if (volume.kind == Kind::filestore && !one_of({"zonal", "regional", "basic-hdd", "basic-ssd", "auto"}))
+    return wrong(fmt::format("'{}' is no tier", volume.of), "zonal, regional, basic-hdd, basic-ssd or auto");
   if (volume.kind == Kind::hyperdisk && !one_of({"balanced", "throughput", "extreme"}))
     return wrong(fmt::format("'{}' is no type of disk that one writes", volume.of), "balanced, throughput or extreme");
   return {};
@@ -122,7 +126,7 @@ Result<VolumeSpec> read_volume(const Node& node) {
   }
   return error(ErrorKind::invalid, "a volume is of one kind, and here are {}", kinds)
       .at(node.where())
-      .hinted("one of claim, nfs, bucket, image, filestore, lustre, parallelstore, hyperdisk, local_ssd");
+      .hinted("one of claim, nfs, bucket, image, filestore, lustre, parallelstore, hyperdisk, local_ssd, cheapest");
 }
 
 Node bytes_node(Bytes bytes) {
@@ -133,7 +137,7 @@ Node bytes_node(Bytes bytes) {
 Node node_of(const VolumeSpec& volume) {
   if (volume == VolumeSpec{.of = volume.of}) return volume.of;
   Node node;
-  node.set(name_of(volume.kind), volume.kind == Kind::local_ssd ? Node(true) : Node(volume.of));
+  node.set(name_of(volume.kind), is_word(volume.kind) ? Node(true) : Node(volume.of));
   if (!volume.address.empty()) node.set("address", volume.address);
   if (!volume.network.empty()) node.set("network", volume.network);
   if (!volume.of_class.empty()) node.set("class", volume.of_class);
@@ -176,10 +180,12 @@ void add_volume_keys(Schema& schema) {
        .codec = volumes_codec(),
        .doc = "What is mounted where, on every node: { /data: { bucket: corpus, read_only: true } }.",
        .more = "One of claim: NAME (made when size is said, of class: NAME), nfs: SERVER:/PATH, bucket: NAME (Cloud "
-               "Storage FUSE), filestore: TIER with a size, lustre or parallelstore: PROJECT/ZONE/INSTANCE with size "
-               "and address, hyperdisk: TYPE with a size (one node), local_ssd: true (ends with its pod); and "
-               "read_only. A text is a claim. A run's folder needs files that can be renamed and locked, which a "
-               "bucket's cannot.",
+               "Storage FUSE), filestore: TIER, lustre or parallelstore: PROJECT/ZONE/INSTANCE with size "
+               "and address, parallelstore: new, hyperdisk: TYPE with a size (one node), local_ssd: true (ends with "
+               "its pod), cheapest: true; and read_only. A text is a claim. filestore: auto, a filestore or new "
+               "parallelstore without size, and cheapest: true follow from the plan's feed: the tier and size that "
+               "give the rows at the lowest price; a size beside auto or cheapest is what they have to hold. A run's "
+               "folder needs files that can be renamed and locked, which a bucket's cannot.",
        .optional = true});
 }
 

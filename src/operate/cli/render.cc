@@ -22,7 +22,8 @@ struct RenderOptions {
 
 ExitCode render(const RenderOptions& options, Context& context) {
   const std::string place = options.out.empty() ? "rendered/" + options.job.on : options.out;
-  const Rendered rendered = render_job(options.job, "render", [&](const std::string&) { return place; }).rendered;
+  const RenderedJob job = render_job(options.job, "render", [&](const std::string&) { return place; });
+  const Rendered& rendered = job.rendered;
   if (options.mermaid) {
     if (rendered.drawing.empty())
       fail(error(ErrorKind::unsupported, "--mermaid: {} has nothing to draw", options.job.on).hinted("--on a cluster"));
@@ -41,6 +42,7 @@ ExitCode render(const RenderOptions& options, Context& context) {
     if (options.dry_run) context.out.data(fmt::format("==> {}\n{}", file.path, file.text));
     files.push(Node::map({{"path", file.path}, {"sha256", sha256_of(file.text)}}));
   }
+  for (const std::string& line : job.storage) context.out.message(line);
   for (const std::string& warning : rendered.warnings) context.out.warning(warning);
   if (!options.dry_run)
     context.out.data(fmt::format("written: {} in {}", counted(rendered.files.size(), "file"), place));
@@ -50,6 +52,7 @@ ExitCode render(const RenderOptions& options, Context& context) {
     commands.set(what, line);
   }
   Node document = Node::map({{"run", rendered.run}, {"folder", place}, {"files", files}, {"commands", commands}});
+  for (const std::string& line : job.storage) document.set("storage", line);
   if (rendered.cost) {
     for (const std::string& line : cost_lines(*rendered.cost)) context.out.message("cost:   " + line);
     document.set("cost", cost_node(*rendered.cost));

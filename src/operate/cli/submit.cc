@@ -78,6 +78,7 @@ ExitCode submit(const SubmitOptions& options, Context& context) {
       options.job, "submit", [&](const std::string& run) { return Submissions::place_below(kept, run) + "/files"; },
       [&](Workload& workload) { cluster->set_defaults(workload); });
   for (const std::string& warning : cluster->warnings().value()) context.out.warning(warning);
+  for (const std::string& line : job.storage) context.out.message(line);
   for (const std::string& warning : job.rendered.warnings) context.out.warning(warning);
   SubmitRequest ask = ask_of(job, *cluster);
   ask.record.after = ids_of(options, context);

@@ -9,6 +9,7 @@
 #include "ground/base/quantity.h"
 #include "operate/render/names.h"
 #include "operate/render/quote.h"
+#include "operate/run/storage_here.h"
 #include "operate/targets/gke/cluster.h"
 #include "operate/targets/job_targets.h"
 
@@ -97,6 +98,24 @@ Result<std::string> own_hardware(const Workload& workload, const JobTargetRow& t
   return resources.accelerators.ends_with(slices) ? resources.accelerators : resources.accelerators + slices;
 }
 
+// Machines' own disks are for pods of a cluster that is there: a target that makes its nodes gives them none.
+StorageFacts storage_facts(const Workload& workload, const std::vector<const JobTargetRow*>& run_by) {
+  StorageFacts facts{.holds = shards_of(workload)};
+  facts.local_ssd = !run_by.empty() &&
+                    std::ranges::none_of(run_by, [](const JobTargetRow* target) { return target->provisions.can; });
+  return facts;
+}
+
+// As a Plan has it. The readers' own speed there is unknown.
+PlannedFeed planned_feed(const OfferedFeed& offered, const Workload& workload) {
+  PlannedFeed feed{.rows = offered.rows, .row_bytes = offered.row_bytes, .nodes = offered.nodes};
+  feed.rows_per_second = offered.rows_per_second();
+  feed.readers = workload.data.readers.value_or(feed.readers);
+  feed.queue = workload.data.queue.value_or(feed.queue);
+  feed.unknown = "the readers' speed there is not measured";
+  return feed;
+}
+
 }  // namespace
 
 NamedOn named_on(const std::vector<std::string>& on) {
@@ -174,14 +193,16 @@ Result<PlanReport> plan_on_offers(const WorkloadArguments& arguments, const Load
   request.proved = static_cast<std::size_t>(std::max<std::int64_t>(0, options.prove));
   request.today = view.today;
   TRY(check_layers(arguments, workload));
-  TRY(check_one_length(loaded));
+  if (workload.data.kind == DataSpec::Kind::text) request.storage = storage_facts(workload, request.run_by);
   PlanReport plan{TRY(plan_offered(std::move(request), view.tables, view.catalog, messages, clock)), arguments};
   if (const auto& chosen = plan.choice.chosen) {
     const ClusterOffer& offer = plan.request.offers[chosen->offer];
     plan.quotas = TRY(quotas_of(offer, plan.workload, view.tables));
-    if (workload.data.kind == DataSpec::Kind::text)
+    if (workload.data.kind == DataSpec::Kind::text) {
       plan.feed = offered_feed(plan.workload, offer.machines, Seconds(chosen->step.seconds),
                                TRY(storage_of(plan.workload, plan.workload.data.folder, view.tables)));
+      plan.HardwarePlan::feed = planned_feed(*plan.feed, plan.workload);
+    }
   }
   look_here(plan, clock);
   return plan;

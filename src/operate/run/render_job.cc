@@ -16,6 +16,7 @@
 #include "operate/run/catalog_files.h"
 #include "operate/run/held_plan.h"
 #include "operate/run/planned_replicas.h"
+#include "operate/run/storage_here.h"
 #include "operate/targets/job_targets.h"
 
 namespace systole {
@@ -73,6 +74,7 @@ Result<std::vector<QuotaNote>> check_targets(const LoadedWorkload& loaded, const
   Workload workload = loaded.workload;
   if (const Result<std::string> planned = set_planned_replicas(view, workload); !planned.ok())
     return loaded.source.placed(planned.error());
+  fill_open_volumes(workload);
   std::vector<Error> wrong;
   for (const JobTargetRow* target : targets) {
     RenderRequest ask{.target = target, .workload = workload, .facts = facts_of(view)};
@@ -121,6 +123,8 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
   }
   if (settle) settle(job.workload);
   CatalogView view = open_catalog_view(*real_clock()).value();
+  SettledVolumes settled = settle_volumes(job.workload, job.plan ? &*job.plan : nullptr, view.tables).value();
+  job.storage = std::move(settled.chosen);
   const std::string planned = set_planned_replicas(view, job.workload).value();
   RenderRequest ask{.target = job.target, .workload = job.workload, .facts = facts_of(view)};
   ask.workload_file = carried(to_yaml(job.workload));
@@ -147,6 +151,7 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
                fmt::join(job_targets_that(&JobTargetRow::images), " or "))
              .hinted("take them out"));
   job.rendered = systole::render(ask).value();
+  std::ranges::move(settled.warnings, std::back_inserter(job.rendered.warnings));
   if (job.workload.kind == Workload::Kind::serve)
     for (const Lint& found : lint(job.workload))
       job.rendered.warnings.push_back(fmt::format("{}: {}; {}", found.key, found.text, found.hint));

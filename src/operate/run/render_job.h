@@ -21,6 +21,7 @@ struct RenderedJob {
   Workload workload;
   std::optional<Plan> plan;
   Rendered rendered;
+  std::vector<std::string> storage;                          // what open volumes became; a line each
   std::vector<RenderedFile> sources;                         // workload.yaml and plan.json, as sent
   std::string workload_sha256, plan_sha256, program_sha256;  // the plan's is empty without a plan
 };

@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "predict/plan/estimated.h"
+
 namespace systole {
 namespace {
 
@@ -281,7 +283,7 @@ std::string Chooser::limits_missed(const Estimated& e, std::string& edit) const 
 
 std::string Chooser::compared(const Estimated& e) const {
   if (!choice_.chosen) return "";
-  std::string text = percent(e.step.seconds / choice_.chosen->step.seconds, "slower", "faster");
+  std::string text = percent(e.total / choice_.chosen->total, "slower", "faster");
   if (!e.dollars && !by_dollars() && !request_.budget) text = joined(text, "no price known");
   if (e.dollars && choice_.chosen->dollars && *choice_.chosen->dollars > Dollars())
     text = joined(text, percent(*e.dollars / *choice_.chosen->dollars, "dearer", "cheaper"));
@@ -325,6 +327,11 @@ LostOption Chooser::lost_layout(const Estimated& e) const {
 
 }  // namespace
 
+StorageWish wish_of(const ChoiceRequest& request) {
+  const bool by_dollars = request.wanted == OfferRanking::cheapest || request.wanted == OfferRanking::per_token;
+  return {by_dollars, request.steps, request.deadline, request.budget};
+}
+
 OfferChoice choose(const Composer& composer, const ChoiceRequest& request) { return Chooser(composer, request).run(); }
 
 std::optional<Estimated> best_of_all(const Composer& composer, const ChoiceRequest& request) {
@@ -345,7 +352,10 @@ AloneResult search_alone(const Composer& composer, const ChoiceRequest& request,
   result.candidates = found.counts.candidates;
   if (const auto least = found.least_memory.find(0); least != found.least_memory.end())
     result.least_memory = least->second.bytes;
-  if (!found.best.empty()) result.best = std::move(found.best.front());
+  if (!found.best.empty()) {  // the fastest layout is also the cheapest, though with another storage
+    result.best = std::move(found.best.front());
+    set_storage(*result.best, offer.offered, wish_of(request));
+  }
   return result;
 }
 

@@ -27,7 +27,11 @@ struct ChoiceRequest {
   // and more until one passes. It returns why a layout fails; that layout then loses.
   std::size_t judged = 0;
   std::function<std::optional<std::string>(const Estimated&)> judge;
+  // Sets the storages of an offer (offer_storages.h); null: there are none. `offers` have theirs already.
+  std::function<void(ClusterOffer&)> add_storages;
 };
+
+StorageWish wish_of(const ChoiceRequest& request);
 
 struct LostOption {
   std::size_t offer = 0;

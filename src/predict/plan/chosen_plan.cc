@@ -37,6 +37,10 @@ PlannedTime time_of(const HardwarePlan& plan, const Estimated& e) {
   const KnownError* known =
       known_error_of(prediction_kind(plan.workload, plan.request.offers[e.offer].offered), "step_time");
   if (known != nullptr) time.known_error = known->mean;
+  if (e.waited > Seconds()) {
+    time.step[Category::data_wait] += e.waited;
+    time.run[Category::data_wait] += e.waited * time.steps;
+  }
   return time;
 }
 
@@ -58,7 +62,10 @@ PlannedCost cost_of(const ClusterOffer& offer, const Estimated& e) {
   cost.zone = offer.zone;
   cost.price_date = offer.price.dated.date;
   cost.known = offer.offered.price.has_value();
-  if (cost.known) cost.dollars_per_hour = *offer.offered.price;
+  const std::vector<OfferedStorage>& storages = offer.offered.storages;
+  const auto stored = storages.empty() ? std::optional(DollarsPerHour()) : storages[e.storage].price;
+  cost.known = cost.known && stored;
+  if (cost.known) cost.dollars_per_hour = *offer.offered.price + *stored;
   if (e.dollars) cost.dollars = *e.dollars;
   return cost;
 }
@@ -80,6 +87,7 @@ Result<Plan> chosen_plan(const HardwarePlan& from, Clock& clock) {
   parts.memory = {e.memory.terms, first.arena, offer.offered.cluster.chip.capacity};
   parts.time = time_of(from, e);
   parts.cost = cost_of(offer, e);
+  parts.feed = from.feed;
   parts.model_utilisation = e.utilisation;
   for (const LostOption& lost : from.choice.lost)
     parts.lost.push_back({option_name(from, lost), lost.reason, edit_words(from, lost)});

@@ -3,7 +3,7 @@
 namespace systole {
 
 Result<Estimated> estimate_candidate(const Workload& asked, const Target& target, const Candidate& candidate,
-                                     const HardwareOption& offered, double steps) {
+                                     const HardwareOption& offered, const StorageWish& wish) {
   const CandidatePrograms programs = TRY(programs_of(asked, candidate, target));
   Estimated estimated;
   estimated.candidate = candidate;
@@ -17,12 +17,20 @@ Result<Estimated> estimate_candidate(const Workload& asked, const Target& target
     const DeviceMemory memory = device_memory(*program, offered.kernels, offered.stack);
     if (estimated.memory.terms.empty() || memory.total() > estimated.memory.total()) estimated.memory = memory;
   }
-  estimated.total = Seconds(estimated.step.seconds * steps);
-  if (offered.price) estimated.dollars = *offered.price * estimated.total;
+  set_storage(estimated, offered, wish);
   const double peak = products_of(offered.cluster.chip, offered.kernels.products).peak.count();
   estimated.utilisation =
       parts.model_flops / (estimated.step.seconds * peak * static_cast<double>(offered.cluster.devices));
   return estimated;
+}
+
+void set_storage(Estimated& estimated, const HardwareOption& offered, const StorageWish& wish) {
+  const Seconds step(estimated.step.seconds);
+  const WithStorage with = with_best_storage(offered.storages, step, offered.price, wish);
+  estimated.storage = with.storage;
+  estimated.waited = with.step - step;
+  estimated.total = with.step * wish.steps;
+  estimated.dollars = with.dollars;
 }
 
 }  // namespace systole

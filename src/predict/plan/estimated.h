@@ -7,6 +7,9 @@ namespace systole {
 
 // Leaves `offer` at 0. Errors: as programs_of.
 Result<Estimated> estimate_candidate(const Workload& asked, const Target& target, const Candidate& candidate,
-                                     const HardwareOption& offered, double steps);
+                                     const HardwareOption& offered, const StorageWish& wish);
+
+// Sets what the best of the offer's storages adds to the devices' step.
+void set_storage(Estimated& estimated, const HardwareOption& offered, const StorageWish& wish);
 
 }  // namespace systole

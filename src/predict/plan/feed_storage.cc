@@ -38,6 +38,10 @@ bool take(std::string_view& text, std::string_view word) {
 std::optional<double> limit_of(std::string_view words, std::string_view unit, std::optional<double> gib) {
   take(words, "about ");
   std::optional<double> number = take_number(words);
+  if (unit.empty() && number && take(words, " disks ")) {  // "16 disks 1.6 M": of each
+    const std::optional<double> all = take_number(words);
+    return all ? std::optional(*all * (take(words, " M") ? 1e6 : 1) / *number) : std::nullopt;
+  }
   if (!number || !take(words, unit)) return std::nullopt;
   if (!take(words, " per ")) return words.empty() || words[0] == ',' || words[0] == ' ' ? number : std::nullopt;
   if (words.starts_with("disk")) return number;  // of one, which is what there is at least
@@ -55,7 +59,17 @@ constexpr Bytes kTib = 1024 * kGiB, kStep = 256 * kGiB;  // sizes of a Filestore
 
 std::string size_text(Bytes size) { return fmt::format("{}GiB", size.count() / kGiB.count()); }
 
-// The row of the catalog that a volume is; null: none.
+// A month's price, an hour: 730 hours, as clouds bill.
+constexpr double kMonthHours = 730;
+
+// New where the workload is run, and paid for by it.
+bool is_made(const VolumeSpec& volume) {
+  return volume.kind == VolumeSpec::Kind::filestore || volume.kind == VolumeSpec::Kind::hyperdisk ||
+         volume.kind == VolumeSpec::Kind::local_ssd ||
+         (volume.kind == VolumeSpec::Kind::parallelstore && volume.of == "new") ||
+         (volume.kind == VolumeSpec::Kind::claim && volume.size);
+}
+
 const StorageTier* tier_of(const VolumeSpec& volume, std::span<const StorageTier> tiers) {
   const auto named = [&](std::string_view storage, std::string_view tier) {
     const auto found = std::ranges::find_if(
@@ -84,6 +98,7 @@ const char* unknown_of(VolumeSpec::Kind kind) {
     case VolumeSpec::Kind::image: return "it is on the nodes' own disks, whose speed is unknown";
     case VolumeSpec::Kind::lustre: return "the instance's throughput per TiB is unknown";
     case VolumeSpec::Kind::hyperdisk: return "its provisioned throughput is unknown";
+    case VolumeSpec::Kind::cheapest: return "it follows from the feed";
     default: return "the catalog has no number for it";
   }
 }
@@ -94,29 +109,52 @@ bool is_shared(VolumeSpec::Kind kind) {
 
 }  // namespace
 
+const StorageTier* tier_of_volume(const VolumeSpec& volume, std::span<const StorageTier> tiers) {
+  return tier_of(volume, tiers);
+}
+
+std::optional<double> number_in_front(std::string_view text) { return take_number(text); }
+
+const std::string* mount_of(const Workload& workload, const std::string& path) {
+  const std::string* found = nullptr;
+  for (const auto& [mount, volume] : workload.volumes)
+    if (is_under(path, mount) && (found == nullptr || mount.size() >= found->size())) found = &mount;
+  return found;
+}
+
 Result<StorageSpeed> storage_of(const Workload& workload, const std::string& path, CatalogTables& tables) {
-  const MountedVolume* mounted = volume_of(workload.volumes, path);
-  if (mounted == nullptr) return StorageSpeed{.name = "the nodes' own disks", .source = "their speed is unknown"};
-  const VolumeSpec* volume = &mounted->second;
-  StorageSpeed speed{.name = name_of(volume->kind), .shared = is_shared(volume->kind)};
-  if (!volume->of.empty()) speed.name += " " + volume->of;
-  if (volume->size) speed.name += " of " + to_string(*volume->size);
-  speed.source = unknown_of(volume->kind);
-  const StorageTier* tier = tier_of(*volume, TRY(tables.storage()));
+  const std::string* mount = mount_of(workload, path);
+  if (mount == nullptr) return StorageSpeed{.name = "the nodes' own disks", .source = "their speed is unknown"};
+  return speed_of_volume(workload.volumes.at(*mount), TRY(tables.storage()));
+}
+
+StorageSpeed speed_of_volume(const VolumeSpec& volume, std::span<const StorageTier> tiers) {
+  StorageSpeed speed{.name = name_of(volume.kind), .shared = is_shared(volume.kind)};
+  if (!volume.of.empty()) speed.name += " " + volume.of;
+  if (volume.size) speed.name += " of " + to_string(*volume.size);
+  speed.source = unknown_of(volume.kind);
+  speed.made = is_made(volume);
+  const StorageTier* tier = tier_of(volume, tiers);
   if (tier == nullptr) return speed;
   const std::optional<double> gib =
-      volume->size ? std::optional(static_cast<double>(volume->size->count()) / 0x1p30) : std::nullopt;
+      volume.size ? std::optional(static_cast<double>(volume.size->count()) / 0x1p30) : std::nullopt;
+  if (speed.made && tier->price && gib) speed.cost = DollarsPerHour(tier->price->count() * *gib / kMonthHours);
   if (tier->read_per_tib && gib) {
     speed.read = *tier->read_per_tib * (*gib / kGibInTib);
   } else if (const auto mib = limit_of(tier->read, " MiB/s", gib)) {
     speed.read = BytesPerSecond(*mib * 0x1p20);
   }
+  if (tier->write_per_tib && gib) {
+    speed.write = *tier->write_per_tib * (*gib / kGibInTib);
+  } else if (const auto mib = limit_of(tier->write, " MiB/s", gib)) {
+    speed.write = BytesPerSecond(*mib * 0x1p20);
+  }
   speed.reads_per_second = limit_of(tier->read_iops, "", gib);
   if (speed.read)
     speed.source = tier->dated.date.empty() ? "catalog, without a date" : "catalog of " + tier->dated.date;
-  if (volume->kind == VolumeSpec::Kind::filestore && volume->size && tier->read_per_tib && tier->least) {
+  if (volume.kind == VolumeSpec::Kind::filestore && volume.size && tier->read_per_tib && tier->least) {
     speed.sized = true;
-    speed.size = *volume->size;
+    speed.size = *volume.size;
     speed.least = std::min(*tier->least, kTib);  // the lower range begins there
     speed.step = kStep;
     speed.price = tier->price;

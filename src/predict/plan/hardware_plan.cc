@@ -24,6 +24,24 @@ std::optional<double> steps_of(const TrainSpec& train, std::int64_t sequence_len
   return std::nullopt;
 }
 
+// Of devices and their cheapest storage, an hour. Nothing: unknown.
+std::optional<DollarsPerHour> least_price(const ClusterOffer& offer) {
+  const std::vector<OfferedStorage>& storages = offer.offered.storages;
+  if (!offer.offered.price || storages.empty()) return offer.offered.price;
+  std::optional<DollarsPerHour> least;
+  for (const OfferedStorage& one : storages)
+    if (one.price && (!least || *one.price < *least)) least = one.price;
+  if (!least) return std::nullopt;
+  return *offer.offered.price + *least;
+}
+
+// Leaves out the storages that with the devices cost more than the budget in this time.
+void keep_storages(Dollars budget, Seconds time, HardwareOption& offered) {
+  if (!offered.price) return;
+  std::erase_if(offered.storages,
+                [&](const OfferedStorage& one) { return !one.price || (*offered.price + *one.price) * time > budget; });
+}
+
 // If train.time ends training, every offer is paid for the same time: either all meet the deadline or none does, and
 // the budget excludes some.
 Status keep_limits(const std::string& path, Seconds time, HardwarePlan& plan) {
@@ -40,8 +58,9 @@ Status keep_limits(const std::string& path, Seconds time, HardwarePlan& plan) {
   asked.deadline.reset();
   if (!asked.budget) return {};
   std::map<std::string, std::optional<Dollars>> least;  // by accelerator, of those over budget
-  std::erase_if(asked.offers, [&](const ClusterOffer& offer) {
-    const std::optional<DollarsPerHour>& price = offer.offered.price;
+  std::erase_if(asked.offers, [&](ClusterOffer& offer) {
+    const std::optional<DollarsPerHour> price = least_price(offer);
+    keep_storages(*asked.budget, time, offer.offered);
     if (price && *price * time <= *asked.budget) return false;
     std::optional<Dollars>& of_accelerator = least[offer.accelerator];
     if (price && (!of_accelerator || *price * time < *of_accelerator)) of_accelerator = *price * time;
@@ -73,7 +92,7 @@ double steps_in(Seconds time, const Composer& composer, const ChoiceRequest& req
   one.steps = 1;
   one.best = 1;
   const std::optional<Estimated> best = best_of_all(composer, one);
-  return best ? std::max(1.0, std::floor(time.count() / best->step.seconds)) : 1;
+  return best ? std::max(1.0, std::floor(time.count() / best->total.count())) : 1;
 }
 
 // Errors: invalid: a price is needed, and no offer has one.
@@ -119,6 +138,33 @@ void add_barred(std::vector<BarredOffer> barred, HardwarePlan& plan) {
   }
 }
 
+// Sets the storages of all offers. Errors: those of OfferStorages; invalid: a budget, and a price that nobody knows.
+Status add_storages(const OfferedPlanRequest& request, CatalogTables& tables, std::optional<OfferStorages>& storages,
+                    HardwarePlan& plan) {
+  if (!request.storage) return {};
+  storages.emplace(TRY(OfferStorages::of(request.workload, *request.storage, tables)));
+  if (plan.request.budget && !storages->unpriced().empty())
+    return key_error(ErrorKind::invalid, "volumes", "{}: {}, and a budget is to hold", *storages->mount(),
+                     storages->unpriced())
+        .hinted("{ cheapest: true }, or filestore: zonal with a size; or no --budget");
+  plan.request.add_storages = [&storages](ClusterOffer& offer) { storages->add(offer); };
+  if (storages->mount() != nullptr) plan.mount = *storages->mount();
+  for (ClusterOffer& offer : plan.request.offers) storages->add(offer);
+  if (storages->open() && std::ranges::all_of(plan.request.offers,
+                                              [](const ClusterOffer& offer) { return offer.offered.storages.empty(); }))
+    return key_error(ErrorKind::does_not_fit, "volumes", "{}: no storage of known price and speed holds {}", plan.mount,
+                     to_string(request.storage->holds.value_or(Bytes())))
+        .hinted("a volume that is there already: bucket, lustre, nfs or a claim");
+  return {};
+}
+
+// An open volume becomes that of the choice.
+void take_storage(HardwarePlan& plan) {
+  const Estimated& chosen = *plan.choice.chosen;
+  const std::vector<OfferedStorage>& storages = plan.request.offers[chosen.offer].offered.storages;
+  if (!storages.empty()) plan.workload.volumes[plan.mount] = storages[chosen.storage].volume;
+}
+
 }  // namespace
 
 Result<HardwarePlan> plan_offered(OfferedPlanRequest request, CatalogTables& tables, const Catalog& catalog,
@@ -143,6 +189,12 @@ Result<HardwarePlan> plan_offered(OfferedPlanRequest request, CatalogTables& tab
   plan.trainable = num_trainable(composer.model());
   plan.sequence_length = composer.model().context();
   const std::optional<double> steps = steps_of(plan.workload.train, plan.sequence_length);
+  std::optional<OfferStorages> storages;
+  if (request.storage) {
+    request.storage->checkpoint = checkpoint_of(plan.parameters, plan.trainable, plan.workload.train);
+    request.storage->rows = steps.value_or(0) * static_cast<double>(plan.workload.train.batch);
+  }
+  TRY(add_storages(request, tables, storages, plan));
   if (!steps) TRY(keep_limits(request.path, *plan.workload.train.time, plan));
   plan.request.steps = steps ? *steps : steps_in(*plan.workload.train.time, composer, plan.request);
   std::optional<LayoutProver> prover;
@@ -153,6 +205,7 @@ Result<HardwarePlan> plan_offered(OfferedPlanRequest request, CatalogTables& tab
   }
   plan.choice = choose(composer, plan.request);
   plan.request.judge = nullptr;
+  if (plan.choice.chosen) take_storage(plan);
   if (prover) plan.proved = prover->take();
   plan.searched = Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   const SizeSearch sizes{tables, catalog, plan.rules, composer, plan.request};
@@ -166,6 +219,7 @@ Result<HardwarePlan> plan_offered(OfferedPlanRequest request, CatalogTables& tab
   if (plan.choice.chosen)
     plan.targets = target_notes(plan.workload, request.run_by, plan.request.offers[plan.choice.chosen->offer]);
   add_barred(std::move(barred), plan);
+  plan.request.add_storages = nullptr;
   return plan;
 }
 

@@ -8,10 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "describe/spec/plan.h"
 #include "ground/base/clock.h"
 #include "ground/catalog/tables.h"
 #include "predict/plan/choice.h"
 #include "predict/plan/layout_prover.h"
+#include "predict/plan/offer_storages.h"
 #include "predict/plan/plan_messages.h"
 #include "predict/plan/sensitivities.h"
 #include "predict/plan/sizes.h"
@@ -35,6 +37,8 @@ struct HardwarePlan {
   Seconds searched;                 // how long the search took
   bool this_machine = false;        // also asked for, beside the offers
   std::vector<TargetNote> targets;  // that can run the choice
+  std::optional<PlannedFeed> feed;  // of the choice, for its Plan
+  std::string mount;                // of the volume that the rows are in; empty: none
 };
 
 struct OfferedPlanRequest {
@@ -43,9 +47,10 @@ struct OfferedPlanRequest {
   std::vector<std::string> targets;
   std::vector<const JobTargetRow*> run_by;  // the job targets that are to run it; empty: any
   OfferRules rules;
-  ChoiceRequest choice;    // without its offers
-  std::size_t proved = 0;  // layouts to compile
-  std::string today;       // "2026-11-27"
+  ChoiceRequest choice;                 // without its offers
+  std::size_t proved = 0;               // layouts to compile
+  std::string today;                    // "2026-11-27"
+  std::optional<StorageFacts> storage;  // of rows in a volume; nothing: storage is not counted
 };
 // An offer that no target of `run_by` can run loses, with the table's reason.
 // REQUIRES: a model whose layers repeat. Errors: as planned_offers, bar_offers and LayoutProver::check; invalid,

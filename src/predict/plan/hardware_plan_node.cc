@@ -37,25 +37,30 @@ Node estimated_node(const HardwarePlan& plan, const Estimated& e) {
   for (const auto& [name, bytes] : e.memory.terms) memory.set(name, bytes.count());
   for (const std::string& set : layout_sets(plan.workload, laid_out)) sets.push(set);
   const PredictionKind kind = prediction_kind(plan.workload, plan.request.offers[e.offer].offered);
-  return Node::map({{"offer", e.offer},
-                    {"layout", to_string(e.candidate)},
-                    {"products", name_of(plan.request.offers[e.offer].offered.kernels.products)},
-                    {"mesh", std::move(mesh)},
-                    {"microbatches", e.candidate.microbatches},
-                    {"microbatch_rows", local_rows(plan.workload.train.batch, e.candidate)},
-                    {"sets", std::move(sets)},
-                    {"step_seconds", e.step.seconds},
-                    {"step_known_error", known_error_node(kind, known_error_of(kind, "step_time"))},
-                    {"total_seconds", e.total.count()},
-                    {"dollars", maybe(e.dollars)},
-                    {"model_flops_utilisation", e.utilisation},
-                    {"model_flops", e.model_flops},
-                    {"seconds_by_share", std::move(shares)},
-                    {"memory_bytes", e.memory.total().count()},
-                    {"memory_known_error", known_error_node(kind, known_error_of(kind, "memory"))},
-                    {"memory_bytes_by_term", std::move(memory)},
-                    {"exposed_share", exposed_share(e.step)},
-                    {"proof", proved_node(proof_of_layout(plan, e))}});
+  Node node = Node::map({{"offer", e.offer},
+                         {"layout", to_string(e.candidate)},
+                         {"products", name_of(plan.request.offers[e.offer].offered.kernels.products)},
+                         {"mesh", std::move(mesh)},
+                         {"microbatches", e.candidate.microbatches},
+                         {"microbatch_rows", local_rows(plan.workload.train.batch, e.candidate)},
+                         {"sets", std::move(sets)},
+                         {"step_seconds", e.step.seconds},
+                         {"step_known_error", known_error_node(kind, known_error_of(kind, "step_time"))},
+                         {"total_seconds", e.total.count()},
+                         {"dollars", maybe(e.dollars)},
+                         {"model_flops_utilisation", e.utilisation},
+                         {"model_flops", e.model_flops},
+                         {"seconds_by_share", std::move(shares)},
+                         {"memory_bytes", e.memory.total().count()},
+                         {"memory_known_error", known_error_node(kind, known_error_of(kind, "memory"))},
+                         {"memory_bytes_by_term", std::move(memory)},
+                         {"exposed_share", exposed_share(e.step)},
+                         {"proof", proved_node(proof_of_layout(plan, e))}});
+  if (!plan.request.offers[e.offer].offered.storages.empty()) {
+    node.set("storage", storage_words(plan.request.offers[e.offer].offered, e));
+    node.set("waited_seconds", e.waited.count());
+  }
+  return node;
 }
 
 Node counts_node(const SearchCounts& c) {

@@ -109,6 +109,8 @@ std::string chosen_text(const HardwarePlan& plan, const PlanTextOptions& options
     cost += fmt::format(", {} for a million tokens",
                         million_tokens_text(*e.dollars * (1e6 / (tokens_a_step(plan) * plan.request.steps))));
   line("cost", cost);
+  if (const std::string words = storage_words(offer.offered, e); !words.empty())
+    line("storage", fmt::format("{}: {}", plan.mount, words));
   const char* what = "quota";
   for (const std::string& limit : options.quotas) line(std::exchange(what, ""), limit);
   for (const TargetNote& note : plan.targets)

@@ -1,6 +1,8 @@
 #include "predict/plan/search.h"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <numeric>
 #include <queue>
 #include <set>
@@ -12,18 +14,25 @@
 namespace systole {
 namespace {
 
+// By what is best: the objective, of equals the other of time and dollars, and then the devices' step, which differs
+// where all wait for their rows.
+struct Rank {
+  double score = 0, second = 0, step = 0;
+  auto operator<=>(const Rank&) const = default;
+};
+
 // An entry of the queue: an offer, an offer's first remaining candidate by its bound, a candidate by its layers' bound,
 // or a composed candidate by its time.
 struct Waiting {
   enum class Kind { offer, bound, floor, composed } kind = Kind::offer;
-  double score = 0;
+  Rank rank;
   double step = 0;  // seconds
   std::size_t offer = 0;
   const CandidateSet::Entry* entry = nullptr;  // null for an offer
 };
 struct Later {
   bool operator()(const Waiting& a, const Waiting& b) const {
-    const auto first = std::tie(a.score, a.offer, a.kind) <=> std::tie(b.score, b.offer, b.kind);
+    const auto first = std::tie(a.rank, a.offer, a.kind) <=> std::tie(b.rank, b.offer, b.kind);
     if (first != 0 || a.entry == nullptr) return first > 0;
     return a.entry->candidate > b.entry->candidate;
   }
@@ -40,7 +49,7 @@ struct Outcome {
 class Search {
  public:
   Search(const Composer& composer, const SearchRequest& request, bool staged)
-      : composer_(composer), request_(request), bounds_(composer), staged_(staged) {}
+      : composer_(composer), request_(request), wish_(request.wish()), bounds_(composer), staged_(staged) {}
 
   SearchResult run() {
     list();
@@ -48,14 +57,15 @@ class Search {
       const HardwareOption& offer = request_.offered[o];
       const Seconds step = bounds_.time(offer.cluster.devices, offer.cluster.chip, offer.kernels, offer.stack);
       // An offer without a price comes first, so that its candidates are counted.
-      queue_of(o).push({Waiting::Kind::offer, unpriced(o) ? 0 : score(o, step.count()), step.count(), o, nullptr});
+      queue_of(o).push({Waiting::Kind::offer, unpriced(o) ? Rank() : rank(o, step.count()), step.count(), o, nullptr});
     }
     while (result_.best.size() < wanted()) {
       const std::optional<std::size_t> group = first_group();
       if (!group) break;
       step(batch_of_all(queues_.at(*group).top().kind));
     }
-    std::ranges::stable_sort(result_.best, {}, [&](const Estimated& e) { return score(e.offer, e.step.seconds); });
+    std::ranges::stable_sort(result_.best, std::less(),
+                             [&](const Estimated& e) { return rank(e.offer, e.step.seconds); });
     if (result_.best.size() > request_.best) result_.best.resize(request_.best);
     if (request_.of_groups) find_others();
     for (auto& [group, queue] : queues_)
@@ -73,23 +83,27 @@ class Search {
     return Bytes(static_cast<std::int64_t>(static_cast<double>(request_.offered[offer].cluster.chip.capacity.count()) *
                                            kUsableMemory));
   }
-  std::optional<Dollars> dollars(std::size_t offer, double step_seconds) const {
-    const std::optional<DollarsPerHour>& price = request_.offered[offer].price;
-    if (!price) return std::nullopt;
-    return *price * Seconds(step_seconds * request_.steps);
+  WithStorage stored(std::size_t offer, double step_seconds) const {
+    const HardwareOption& option = request_.offered[offer];
+    return with_best_storage(option.storages, Seconds(step_seconds), option.price, wish_);
   }
-  double score(std::size_t offer, double step_seconds) const {
-    return request_.objective == PlanObjective::cheapest ? dollars(offer, step_seconds)->count()
-                                                         : step_seconds * request_.steps;
+  Rank rank(std::size_t offer, double step_seconds) const {
+    const WithStorage with = stored(offer, step_seconds);
+    const double time = with.step.count() * request_.steps;
+    const bool counts = !request_.offered[offer].storages.empty();  // otherwise equal times are one offer's
+    const double dollars = !counts ? 0 : with.dollars ? with.dollars->count() : std::numeric_limits<double>::infinity();
+    if (request_.objective == PlanObjective::cheapest) return {with.dollars->count(), counts ? time : 0, step_seconds};
+    return {time, dollars, step_seconds};
   }
   bool unpriced(std::size_t offer) const {
-    return (request_.objective == PlanObjective::cheapest || request_.budget) && !request_.offered[offer].price;
+    const HardwareOption& option = request_.offered[offer];
+    const bool stored = option.storages.empty() || std::ranges::any_of(option.storages, [](const OfferedStorage& one) {
+                          return one.price.has_value();
+                        });
+    return (request_.objective == PlanObjective::cheapest || request_.budget) && !(option.price && stored);
   }
 
-  bool over_limit(std::size_t offer, double step_seconds) const {
-    if (request_.deadline && Seconds(step_seconds * request_.steps) > *request_.deadline) return true;
-    return request_.budget && *dollars(offer, step_seconds) > *request_.budget;
-  }
+  bool over_limit(std::size_t offer, double step_seconds) const { return !stored(offer, step_seconds).within; }
 
   // The group whose queue has the best entry of all; nothing: all are empty.
   std::optional<std::size_t> first_group() const {
@@ -145,7 +159,8 @@ class Search {
       result_.counts.over_limit += fitting(o, first);
       return;
     }
-    queue_of(o).push({Waiting::Kind::bound, request_.exhaustive ? 0 : score(o, step.count()), step.count(), o, first});
+    queue_of(o).push(
+        {Waiting::Kind::bound, request_.exhaustive ? Rank() : rank(o, step.count()), step.count(), o, first});
   }
 
   // The best entry and those directly behind it of the same kind.
@@ -162,7 +177,7 @@ class Search {
 
   // Finds the best of each group that has no answer yet.
   void find_others() {
-    const auto by_score = [&](const Estimated& e) { return score(e.offer, e.step.seconds); };
+    const auto by_rank = [&](const Estimated& e) { return rank(e.offer, e.step.seconds); };
     std::vector<Estimated> best = std::move(result_.best);
     for (auto& [group, queue] : queues_) {
       const auto is_of_group = [&](const Estimated& e) { return request_.offered[e.offer].group == group; };
@@ -175,7 +190,8 @@ class Search {
         while (!queue.empty() && queue.top().kind == kind && batch.size() < most) batch.push_back(pop(group));
         step(batch);
       }
-      if (!result_.best.empty()) result_.others.push_back(*std::ranges::min_element(result_.best, {}, by_score));
+      if (!result_.best.empty())
+        result_.others.push_back(*std::ranges::min_element(result_.best, std::less(), by_rank));
     }
     result_.best = std::move(best);
   }
@@ -187,7 +203,7 @@ class Search {
       return;
     }
     queue_of(before.offer)
-        .push({kind, request_.exhaustive ? 0 : score(before.offer, step.count()), step.count(), before.offer,
+        .push({kind, request_.exhaustive ? Rank() : rank(before.offer, step.count()), step.count(), before.offer,
                before.entry});
   }
 
@@ -309,7 +325,7 @@ class Search {
   Outcome made(const Waiting& waiting) const {
     const HardwareOption& offer = request_.offered[waiting.offer];
     Result<Estimated> estimated =
-        estimate_candidate(composer_.asked(), composer_.target(), waiting.entry->candidate, offer, request_.steps);
+        estimate_candidate(composer_.asked(), composer_.target(), waiting.entry->candidate, offer, wish_);
     if (!estimated.ok()) return {Outcome::Kind::impossible, {}, {}, {}};
     estimated->offer = waiting.offer;
     Outcome outcome{Outcome::Kind::estimated, Seconds(estimated->step.seconds), estimated->memory.total(), {}};
@@ -352,6 +368,7 @@ class Search {
 
   const Composer& composer_;
   const SearchRequest& request_;
+  const StorageWish wish_;
   const Bounds bounds_;
   const bool staged_;  // pipelines are searched
   using Queue = std::priority_queue<Waiting, std::vector<Waiting>, Later>;

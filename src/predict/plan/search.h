@@ -21,6 +21,7 @@
 #include "predict/perf/device_memory.h"
 #include "predict/perf/step_time.h"
 #include "predict/plan/composed_cost.h"
+#include "predict/plan/storage_cost.h"
 
 namespace systole {
 
@@ -31,6 +32,7 @@ struct HardwareOption {
   StackProfile stack;
   std::optional<DollarsPerHour> price;  // of all devices together
   std::size_t group = 0;  // with of_groups: offers of one accelerator; the best of each group is wanted too
+  std::vector<OfferedStorage> storages = {};  // one of which holds the rows; empty: it adds neither time nor dollars
 };
 
 enum class PlanObjective { fastest, cheapest };
@@ -47,6 +49,8 @@ struct SearchRequest {
   bool pipelines = true;
   bool staged_stacks = true;  // with pipelines of models with several stacks of layers, where nothing else fits
   int threads = 2;
+
+  StorageWish wish() const { return {objective == PlanObjective::cheapest, steps, deadline, budget}; }
 };
 
 // A candidate whose Programs were built.
@@ -58,6 +62,8 @@ struct Estimated {
   double model_flops = 0;
   Seconds total;                   // of all steps
   std::optional<Dollars> dollars;  // of all steps
+  std::size_t storage = 0;         // of the offer's
+  Seconds waited;                  // of a step, for rows and checkpoints; in `total`, not in `step`
   double utilisation = 0;          // model FLOPs, as a share of the dense peak
 };
 

@@ -54,7 +54,10 @@ class Sensitive {
     std::ranges::stable_sort(others, {}, &std::pair<DollarsPerHour, ClusterOffer>::first);
     for (std::size_t i = 0; i < std::min(kOtherRegions, others.size()); ++i) {
       Estimated e = chosen_;
-      e.dollars = others[i].first * e.total;
+      const std::vector<OfferedStorage>& storages = offer_.offered.storages;
+      const auto stored = storages.empty() ? DollarsPerHour() : storages[chosen_.storage].price;
+      e.dollars.reset();
+      if (stored) e.dollars = (others[i].first + *stored) * e.total;
       add(Sensitivity::Of::region, "in " + others[i].second.zone, e, others[i].second.offered);
     }
   }
@@ -62,7 +65,7 @@ class Sensitive {
   void estimate(Sensitivity::Of of, std::string what, const Workload& asked, const Candidate& candidate,
                 const HardwareOption& offered) {
     const Result<Estimated> e =
-        estimate_candidate(asked, search_.composer.target(), candidate, offered, search_.request.steps);
+        estimate_candidate(asked, search_.composer.target(), candidate, offered, wish_of(search_.request));
     if (e.ok()) add(of, std::move(what), *e, offered);
   }
 

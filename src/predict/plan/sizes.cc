@@ -12,6 +12,7 @@ std::optional<ClusterOffer> offer_of(const SizeSearch& search, const std::string
   rules.products = {products};
   Result<ClusterOffers> found = planned_offers(search.tables, search.catalog, std::vector<std::string>{target}, rules);
   if (!found.ok() || found->offers.empty()) return std::nullopt;
+  if (search.request.add_storages) search.request.add_storages(found->offers.front());
   return std::move(found->offers.front());
 }
 

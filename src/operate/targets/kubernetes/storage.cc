@@ -69,6 +69,10 @@ class Storage {
   }
 
   Node source_of(const std::string& path, const VolumeSpec& volume) {
+    if (volume.open()) {
+      refuse(path, "its tier and size follow from the feed of a plan", "filestore: zonal with a size");
+      return {};
+    }
     switch (volume.kind) {
       case Kind::claim: return claim(path, volume);
       case Kind::nfs: return nfs(path, volume);
@@ -84,8 +88,9 @@ class Storage {
                  "filestore, lustre, or a claim that many can mount");
         return made("pd.csi.storage.gke.io", "hyperdisk-" + volume.of, volume, "ReadWriteOnce");
       case Kind::lustre: return lustre(path, volume);
-      case Kind::parallelstore: return parallelstore(path, volume);
+      case Kind::parallelstore: return volume.of == "new" ? new_parallelstore(volume) : parallelstore(path, volume);
       case Kind::local_ssd: return local_ssd(volume);
+      case Kind::cheapest: break;
     }
     return {};
   }
@@ -166,6 +171,17 @@ class Storage {
                  Node::map({{"accessPoints", volume.address},
                             {"network", fmt::format("projects/{}/global/networks/{}", project, network)}}),
                  volume);
+  }
+
+  // As in GKE's own page on Parallelstore volumes that are provisioned for a claim: the class names the driver alone.
+  Node new_parallelstore(const VolumeSpec& volume) {
+    parts_.annotations.set("gke-parallelstore/volumes", "true");
+    parts_.objects.push_back(fill(kClass, {{"name", object_},
+                                           {"labels", k_.labels},
+                                           {"driver", "parallelstore.csi.storage.gke.io"},
+                                           {"parameters", Node()}}));
+    add_claim(object_, object_, "", volume, "ReadWriteMany");
+    return claimed(object_);
   }
 
   Node there(const std::string& path, const char* driver, std::string handle, Node attributes,
@@ -249,12 +265,10 @@ bool is_held(const Workload& w, const std::string& folder) {
 const VolumeSpec* new_volume_of(const Workload& w, const std::string& folder) {
   const MountedVolume* has_it = volume_of(w.volumes, folder);
   if (has_it == nullptr) return nullptr;
-  for (const auto& [path, name] : w.claims)
-    if (is_in(folder, path) && path.size() > has_it->first.size()) return nullptr;
-  const VolumeSpec& volume = has_it->second;
-  const bool is_new = volume.kind == Kind::filestore || volume.kind == Kind::hyperdisk ||
-                      volume.kind == Kind::local_ssd || (volume.kind == Kind::claim && volume.size);
-  return is_new ? &volume : nullptr;
+  const bool is_new = has_it->kind == Kind::filestore || has_it->kind == Kind::hyperdisk ||
+                      has_it->kind == Kind::local_ssd || (has_it->kind == Kind::parallelstore && has_it->of == "new") ||
+                      (has_it->kind == Kind::claim && has_it->size);
+  return is_new ? has_it : nullptr;
 }
 
 void add_volumes(const KubernetesJob& k, PodParts& parts) {

@@ -22,7 +22,7 @@ TEST(RenderVolumes, of_every_kind_are_official_and_mounted_where_they_were_asked
       "read_only: true}, /bucket: {bucket: my-corpus, read_only: true}, /filestore: {filestore: basic-ssd, size: "
       "3TiB}, /lustre: {lustre: p/us-central1-a/fast, size: 9000GiB, address: 10.0.0.3/lfs}, /parallelstore: "
       "{parallelstore: p/us-central1-a/ps, size: 12TiB, address: '10.0.0.4,10.0.0.5'}, /disk: {hyperdisk: balanced, "
-      "size: 500GiB}, /scratch: {local_ssd: true, size: 300GiB}";
+      "size: 500GiB}, /scratch: {local_ssd: true, size: 300GiB}, /new: {parallelstore: new, size: 12000GiB}";
   const std::vector<Node> objects = objects_of(workload("ddp.yaml", with_volumes(all)));
   expect_official(objects);
   const Node& job = of_kind(objects, "Job");
@@ -50,7 +50,7 @@ TEST(RenderVolumes, of_every_kind_are_official_and_mounted_where_they_were_asked
     EXPECT_EQ(at(object, "spec.storageClassName").text(), "");
     EXPECT_EQ(at(object, "spec.persistentVolumeReclaimPolicy").text(), "Retain") << "it was there before";
   }
-  EXPECT_EQ(classes.size(), 4U);
+  EXPECT_EQ(classes.size(), 5U);
   EXPECT_EQ(volumes.size(), 2U);
   std::set<std::string> claims;
   for (const Node& object : objects) {
@@ -60,8 +60,8 @@ TEST(RenderVolumes, of_every_kind_are_official_and_mounted_where_they_were_asked
     const Node* name = at(object, "spec").find("volumeName");
     EXPECT_TRUE(name == nullptr || volumes.contains(name->text()));
   }
-  EXPECT_EQ(claims.size(), 5U);
-  for (const char* path : {"/made", "/filestore", "/lustre", "/parallelstore", "/disk"})
+  EXPECT_EQ(claims.size(), 6U);
+  for (const char* path : {"/made", "/filestore", "/lustre", "/parallelstore", "/disk", "/new"})
     EXPECT_TRUE(claims.contains(at(volume(path), "persistentVolumeClaim.claimName").text())) << path;
 }
 

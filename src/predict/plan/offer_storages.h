@@ -1,0 +1,61 @@
+#pragma once
+// The storage that a workload's rows and checkpoints are on, beside each offer of hardware: the one that `volumes` says,
+// or every tier and size that an open volume may become. So the search weighs devices, storage and checkpoints together.
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "ground/base/result.h"
+#include "ground/catalog/tables.h"
+#include "predict/plan/offers.h"
+#include "predict/plan/storage_choice.h"
+
+namespace systole {
+
+struct StorageFacts {
+  std::optional<Bytes> holds;  // the rows' shards; nothing: unknown
+  bool local_ssd = false;      // an open volume may become the machines' disks
+  Bytes checkpoint;            // a whole one
+  double rows = 0;             // that the whole run takes
+};
+
+class OfferStorages {
+ public:
+  // Borrows the workload and the tables. Errors: invalid: a volume is open, and what it has to hold is unknown, or it
+  // has none of the rows; those of the tables.
+  static Result<OfferStorages> of(const Workload& workload, const StorageFacts& facts, CatalogTables& tables);
+
+  // Sets the storages of an offer. Nothing is set where data.folder is in no volume.
+  void add(ClusterOffer& offer) const;
+  // Why the price of the volume is not in any dollars; empty: it is, or costs the run nothing.
+  const std::string& unpriced() const { return unpriced_; }
+  bool open() const { return volume_ != nullptr && volume_->open(); }
+  // The path of the rows' volume; null: none.
+  const std::string* mount() const { return mount_; }
+
+ private:
+  OfferStorages(const Workload& workload, const StorageFacts& facts) : workload_(workload), facts_(facts) {}
+  OfferedStorage offered(const ClusterOffer& offer, const StorageSpeed& speed,
+                         const std::optional<DollarsPerHour>& price) const;
+  void add_saving(const std::optional<BytesPerSecond>& write, OfferedStorage& storage) const;
+  std::optional<Bytes> local_of(const ClusterOffer& offer) const;
+
+  const Workload& workload_;
+  StorageFacts facts_;
+  const std::string* mount_ = nullptr;
+  const VolumeSpec* volume_ = nullptr;
+  std::optional<StorageSpeed> saved_;  // that checkpoints are written to, where it is another volume
+  bool saves_there_ = false;           // checkpoints are in the rows' volume
+  std::span<const StorageTier> tiers_;
+  std::span<const MachineType> machines_;
+  std::string unpriced_;
+};
+
+// Bytes of a checkpoint: parameters and the optimizer's state in f32.
+Bytes checkpoint_of(std::int64_t parameters, std::int64_t trainable, const TrainSpec& train);
+
+// "filestore zonal of 1.00 TiB, $0.35/h". Empty: nothing is paid for or chosen.
+std::string storage_words(const HardwareOption& offered, const Estimated& estimated);
+
+}  // namespace systole
