@@ -66,6 +66,48 @@ void rows_in_a_bucket(const Workload& w, Found& found) {
        "data.folder on a local SSD: volumes: { /scratch: { local_ssd: true } }"});
 }
 
+bool is_object(const std::string& file) { return file.starts_with("gs://") || file.starts_with("s3://"); }
+
+// Of all sources of the training rows.
+std::vector<std::string> sources_of(const Workload& w) {
+  std::vector<std::string> files = w.data.train.files;
+  for (const MixtureSpec::Source& source : w.data.mixture.sources)
+    files.insert(files.end(), source.text.files.begin(), source.text.files.end());
+  return files;
+}
+
+// In pods, a folder of no volume, and one of the machine's disks, ends with its pod, and the objects in it do too.
+void objects_without_a_cache(const Workload& w, Found& found) {
+  const std::vector<std::string> files = sources_of(w);
+  if (w.data.kind != DataSpec::Kind::text || (w.volumes.empty() && w.claims.empty())) return;
+  if (std::ranges::none_of(files, is_object)) return;
+  const auto ends = [&](const std::string& folder) {
+    const VolumeSpec* volume = volume_of(w, folder);
+    const bool claimed = std::ranges::any_of(
+        w.claims, [&](const auto& claim) { return folder == claim.first || folder.starts_with(claim.first + "/"); });
+    return !claimed && (volume == nullptr || volume->kind == VolumeSpec::Kind::local_ssd);
+  };
+  const std::string& cache = w.data.cache_folder.empty() ? w.data.folder : w.data.cache_folder;
+  if (!ends(cache) || !ends(w.data.folder)) return;  // built rows that stay need no objects
+  found.push_back({"objects_without_a_cache", w.data.cache_folder.empty() ? "data.folder" : "data.cache.folder",
+                   fmt::format("{} ends with its pod, on every node: each start fetches all objects, and builds all "
+                               "rows, again",
+                               cache),
+                   "data.cache.folder in a claim, or data.folder in one: volumes: { /data: { cheapest: true } }"});
+}
+
+// A packed file is read from its begin, by one thread and one after another.
+void one_packed_object(const Workload& w, Found& found) {
+  const std::vector<std::string> files = sources_of(w);
+  if (w.data.kind != DataSpec::Kind::text || files.size() != 1 || !is_object(files[0])) return;
+  const bool packed = std::ranges::any_of(std::initializer_list<const char*>{".gz", ".zst", ".zstd", ".tgz"},
+                                          [&](const char* end) { return files[0].ends_with(end); });
+  if (!packed || files[0].find_first_of("*?[") != std::string::npos) return;
+  found.push_back({"one_packed_object", "data.train.files",
+                   fmt::format("{} is one packed object: one thread unpacks it, from its begin", files[0]),
+                   "several objects, as a pattern: gs://BUCKET/part-*.jsonl.zst"});
+}
+
 // Its rename copies, and two writers do not see each other.
 void checkpoints_in_a_mounted_bucket(const Workload& w, Found& found) {
   const MountedVolume* volume = volume_of(w.volumes, w.checkpoint.folder);
@@ -76,9 +118,16 @@ void checkpoints_in_a_mounted_bucket(const Workload& w, Found& found) {
        fmt::format("checkpoint.folder: gs://{}/checkpoints, which is written without the mount", volume->second.of)});
 }
 
-constexpr void (*kRules[])(const Workload&, Found&) = {
-    held_out,         best_without_evaluation,        checkpoint_never, ragged_batch, high_rate,
-    rows_in_a_bucket, checkpoints_in_a_mounted_bucket};
+constexpr void (*kRules[])(const Workload&, Found&) = {held_out,
+                                                       best_without_evaluation,
+                                                       checkpoint_never,
+                                                       ragged_batch,
+                                                       high_rate,
+                                                       rows_in_a_bucket,
+                                                       checkpoints_in_a_mounted_bucket,
+                                                       rows_of_padding,
+                                                       objects_without_a_cache,
+                                                       one_packed_object};
 
 }  // namespace
 

@@ -156,5 +156,31 @@ TEST(Lint, rows_and_checkpoints_in_a_mounted_bucket) {
   EXPECT_EQ(found("/scratch/tokens", "/corpus"), Rules{});
 }
 
+TEST(Lint, objects_of_a_bucket_are_kept_and_read_in_parts) {
+  const auto found = [](const std::string& files, const std::string& data, const std::string& rest) {
+    const Workload w =
+        read_workload(
+            "systole: 1\nname: x\nmodel: { family: gpt, layers: 1, width: 16, heads: 2, context: 32 }\ndata: { train: "
+            "{ files: '" +
+                files + "' }, " + data + ", tokenizer: { vocabulary: 300 } }\ntrain: { batch: 2, steps: 3, " +
+                std::string(kSgd) + " }\ncheckpoint: { every: 1 }\n" + rest,
+            "x.yaml")
+            .value();
+    return rules(w);
+  };
+  const Rules kept, read_again = {"objects_without_a_cache"};
+  const std::string shards = "gs://b/part-*.jsonl", in_pods = "claims: { /runs: runs }\n";
+  EXPECT_EQ(found(shards, "folder: /data/tokens", in_pods), read_again);
+  EXPECT_EQ(found(shards, "folder: /data/tokens", in_pods + "volumes: { /data: { local_ssd: true } }\n"), read_again);
+  EXPECT_EQ(found(shards, "folder: /data/tokens", in_pods + "volumes: { /data: { filestore: zonal, size: 1TiB } }\n"),
+            kept);
+  EXPECT_EQ(found(shards, "folder: /data/tokens, cache: { folder: /runs/objects }", in_pods), kept);
+  EXPECT_EQ(found(shards, "folder: /runs/tokens, cache: { folder: /tmp/objects }", in_pods), kept) << "built once";
+  EXPECT_EQ(found("a-*.txt", "folder: /data/tokens", in_pods), kept) << "no objects";
+  EXPECT_EQ(found(shards, "folder: /data/tokens", ""), kept) << "not in pods";
+  EXPECT_EQ(found("s3://b/all.jsonl.zst", "folder: tokens", ""), Rules{"one_packed_object"});
+  EXPECT_EQ(found("s3://b/part-*.jsonl.zst", "folder: tokens", ""), kept);
+}
+
 }  // namespace
 }  // namespace systole
