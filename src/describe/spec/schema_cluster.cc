@@ -72,6 +72,31 @@ void add_cluster_keys(Schema& schema) {
                   .codec = optional_count_codec(AT(resources.gpus_per_node), 1, 1024),
                   .doc = "GPUs of each node of a cluster. Without it, none.",
                   .optional = true});
+  schema.sections.push_back(
+      {"resources.loader", "How a program of your own loads its samples: what /dev/shm of a pod has to hold.", {}, {}});
+  keys.push_back({.path = "resources.loader.workers",
+                  .codec = optional_count_codec(AT(resources.loader.workers), 1, 4096),
+                  .doc = "Of a program of your own: processes of each rank that load samples, PyTorch's num_workers.",
+                  .more =
+                      "With batch_size and sample they size /dev/shm of a pod: each has prefetch batches ready there, "
+                      "and one more is in use.",
+                  .optional = true,
+                  .when = {"command", {}}});
+  keys.push_back({.path = "resources.loader.batch_size",
+                  .codec = optional_count_codec(AT(resources.loader.batch), 1, 1'000'000'000),
+                  .doc = "Samples of a batch, of each rank.",
+                  .optional = true,
+                  .when = {"resources.loader.workers", {}}});
+  keys.push_back({.path = "resources.loader.sample",
+                  .codec = optional_bytes_codec(AT(resources.loader.sample), Bytes(1)),
+                  .doc = "Bytes of a sample as workers hand it on, decoded: 588KiB for 3 x 224 x 224 of f32.",
+                  .optional = true,
+                  .when = {"resources.loader.workers", {}}});
+  keys.push_back({.path = "resources.loader.prefetch",
+                  .codec = count_codec(AT(resources.loader.prefetch), 1, 1'000),
+                  .doc = "Batches that each of them has ready, PyTorch's prefetch_factor.",
+                  .default_yaml = "2",
+                  .when = {"resources.loader.workers", {}}});
   keys.push_back({.path = "resources.longest",
                   .codec = optional_seconds_codec(AT(resources.longest)),
                   .doc = "How long a cluster lets it run at once; then it saves, ends, and is begun again.",

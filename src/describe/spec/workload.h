@@ -206,6 +206,13 @@ struct ResumeSpec {
 // Environment variable that passes resume.from, unchanged, to each rank of a user's program.
 inline constexpr const char* kResumeFrom = "SYSTOLE_RESUME_FROM";
 
+// What a user's program loads its samples by: processes of each rank that pass batches through shared memory.
+struct LoaderSpec {
+  std::optional<std::int64_t> workers, batch;  // processes of a rank; samples of a batch, of a rank
+  std::optional<Bytes> sample;                 // decoded, as it is passed
+  std::int64_t prefetch = 2;                   // batches that each has ready (PyTorch's default)
+};
+
 struct ResourcesSpec {
   std::optional<Bytes> memory;          // limit of the whole process; unset: the machine's memory
   std::optional<std::int64_t> threads;  // unset: the machine's threads
@@ -218,6 +225,7 @@ struct ResourcesSpec {
   std::optional<Provisioning> provisioning;  // on_demand, spot, flex_start or reservation
   std::string reservation;                   // name of the reservation
   std::optional<DollarsPerHour> price;       // per machine
+  LoaderSpec loader;                         // of a user's program
 };
 
 struct ObjectiveSpec {

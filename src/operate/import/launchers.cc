@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operate/import/loader.h"
 #include "operate/import/script.h"
 #include "operate/import/slurm_flags.h"
 #include "operate/import/variables.h"
@@ -215,6 +216,7 @@ void set_command(std::vector<ShellWord> words, Setup setup, const std::string& f
     for (const ShellWord& word : words) list.push(word.text);
   }
   draft.set("command", std::move(list), from);
+  read_loader(words, draft);
 }
 
 void read_srun(std::span<const ShellWord> words, const Setup& setup, Draft& draft) {

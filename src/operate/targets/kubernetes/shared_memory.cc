@@ -5,10 +5,42 @@
 #include "operate/targets/kubernetes/pod.h"
 
 namespace systole {
+namespace {
+
+constexpr Bytes kLeast = 64 * kMiB;
+
+// The batches that the loaders of all ranks of a node have ready, and one of each rank in use. 0: not said.
+Bytes loaded_batches(const KubernetesJob& k) {
+  const LoaderSpec& loader = k.workload().resources.loader;
+  if (!loader.workers || !loader.batch || !loader.sample) return {};
+  const std::int64_t batches = k.job.ranks_per_node * (*loader.workers * loader.prefetch + 1);
+  const double bytes =
+      static_cast<double>(batches) * static_cast<double>(*loader.batch) * static_cast<double>(loader.sample->count());
+  if (bytes > 0x1p60) return Bytes(std::int64_t{1} << 60);
+  return Bytes(std::max(kLeast.count(),
+                        (static_cast<std::int64_t>(bytes) + kLeast.count() - 1) / kLeast.count() * kLeast.count()));
+}
+
+}  // namespace
 
 void add_shared_memory(const KubernetesJob& k, PodParts& parts) {
-  if (k.workload().command.empty() || k.job.devices_per_node() == 0 || parts.memory <= Bytes{}) return;
-  const Bytes most = std::min(Bytes(parts.memory.count() / 8), 64 * kGiB);  // counts as memory of the pod
+  if (k.workload().command.empty() || parts.memory <= Bytes{}) return;
+  const LoaderSpec& loader = k.workload().resources.loader;
+  const Bytes batches = loaded_batches(k);
+  if (batches == Bytes{} && k.job.devices_per_node() == 0) return;
+  if (batches == Bytes{} && loader.workers)
+    parts.warnings.push_back(fmt::format(
+        "resources.loader: {} unknown, so /dev/shm is an eighth of the memory; resources.loader.{} sizes it by the "
+        "batches that {} workers of each rank have ready",
+        loader.batch ? "the bytes of a sample are" : "the samples of a batch are",
+        loader.batch ? "sample: 588KiB" : "batch_size: 64", *loader.workers));
+  // It counts as memory of the pod.
+  const Bytes most = batches > Bytes{} ? batches : std::min(Bytes(parts.memory.count() / 8), 64 * kGiB);
+  if (most >= parts.memory)
+    parts.wrong.push_back(key_error(ErrorKind::does_not_fit, "resources.loader",
+                                    "its batches take {} of /dev/shm, and the pod has {} of memory for everything",
+                                    to_string(most), to_string(parts.memory))
+                              .hinted("fewer workers, prefetch: 1, or a larger resources.memory"));
   parts.mount("dshm", "/dev/shm", false,
               Node::map({{"emptyDir", Node::map({{"medium", "Memory"}, {"sizeLimit", quantity(most)}})}}));
 }
