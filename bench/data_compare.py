@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Files of records, and byte-level BPE, beside their own libraries: records a second on one thread, in turns.
+"""Files of records, images, and byte-level BPE, beside their own libraries: records a second on one thread, in turns.
 
   bench/data_compare.py BUILD_FOLDER [CASE...]
       --rounds 5                rounds; a round asks both sides of a case once
       --peers BUILD_FOLDER/oracles    where libraries are installed (tools/oracles/install), or are already
       --folder PATH             keeps the files there; otherwise in a folder that is removed
 
-data_bench makes the files: 65,536 records of words, 1.45 kB each. Both sides read the same ones from the page cache,
+data_bench makes the files: 65,536 records of words, 1.45 kB each, and 64 JPEG of 500 x 375. Both sides read the same ones from the page cache,
 each in a process of its own that stays, on one processor. Figures are medians of the rounds, a ratio is Systole's beside
 the library's, with its spread over the rounds. Both count the bytes that they got, and must agree. A library that cannot be
 had here (exit 3 of tools/oracles/install) is skipped by name; one that is there and does not start is an error. Ends with
@@ -22,7 +22,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECTIONS = {"array_record": "records", "grain": "grain", "tensorflow": "tensorflow", "webdataset": "archives",
-            "streaming": "archives", "pyarrow": "parquet", "tokenizers": "small"}
+            "streaming": "archives", "pyarrow": "parquet", "tokenizers": "small", "pillow": "images"}
 # our case, the library, its way and file, at least so many times it, at least so many records/s (None: not asked)
 CASES = [
     ("words.tfrecord order", "tensorflow", "one words.tfrecord", None, 1.3e6),
@@ -41,6 +41,8 @@ CASES = [
     ("words.csv order", "pyarrow", "csv words", None, None),
     ("mds order", "streaming", "order mds", 10.0, None),
     ("mds random", "streaming", "random mds", 10.0, None),
+    ("jpeg decode", "pillow", "decode photos", None, None),
+    ("jpeg train", "pillow", "train photos", None, 1300),
     ("bpe gpt2", "tokenizers", "bpe gpt2", 1.0, None),
     ("bpe llama3", "tokenizers", "bpe llama3", 1.0, None),
     ("bpe gpt4o", "tokenizers", "bpe gpt4o", 1.0, None),

@@ -5,8 +5,10 @@ The files are those that data_bench made in FOLDER. A slow library reads a part 
 
   data_peers.py tokenizers-train FOLDER     makes texts.bin of this tree's own files, and trains tokenizers on them
 """
+import io
 import itertools
 import json
+import math
 import os
 import random
 import struct
@@ -180,12 +182,59 @@ def tokenizers(folder):
     return {"bpe": encode}
 
 
-def texts_of(folder):
-    with open(f"{folder}/texts.bin", "rb") as file:
-        texts = []
+def pillow(folder):
+    """What torchvision's transforms of Pillow's images do, with numpy in the place of its tensors."""
+    import numpy as np
+    from PIL import Image
+
+    mean, deviation = (np.array(three, "f4")[:, None, None] for three in ((.485, .456, .406), (.229, .224, .225)))
+    photos = parts_of(f"{folder}/photos.bin")
+    choices = random.Random(5)
+
+    def crop(image):
+        width, height = image.size
+        for _ in range(10):
+            area = width * height * choices.uniform(.08, 1)
+            ratio = math.exp(choices.uniform(math.log(3 / 4), math.log(4 / 3)))
+            w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+            if 0 < w <= width and 0 < h <= height:
+                x, y = choices.randint(0, width - w), choices.randint(0, height - h)
+                return image.crop((x, y, x + w, y + h))
+        return image
+
+    def decode(photo):
+        image = Image.open(io.BytesIO(photo))
+        image.load()
+        return image
+
+    def train(photo):
+        image = crop(decode(photo)).resize((224, 224), Image.Resampling.BILINEAR)
+        if choices.random() < .5:
+            image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        levels = np.asarray(image).transpose(2, 0, 1).astype("f4")
+        return np.ascontiguousarray((levels / np.float32(255) - mean) / deviation)
+
+    def four_epochs(step):
+        def run():
+            for photo in 4 * photos:
+                step(photo)
+            return 4 * len(photos), 4 * sum(map(len, photos))
+
+        return run
+
+    return {"decode": lambda _: four_epochs(decode), "train": lambda _: four_epochs(train)}
+
+
+def parts_of(path):
+    with open(path, "rb") as file:
+        parts = []
         while head := file.read(4):
-            texts.append(file.read(struct.unpack("<I", head)[0]).decode())
-        return texts
+            parts.append(file.read(struct.unpack("<I", head)[0]))
+        return parts
+
+
+def texts_of(folder):
+    return [text.decode() for text in parts_of(f"{folder}/texts.bin")]
 
 
 def train(folder):
@@ -206,7 +255,8 @@ def train(folder):
 
 
 LIBRARIES = {library.__name__: library for library in
-             (array_record, grain, tensorflow, webdataset, pyarrow, streaming, tokenizers)}
+             (array_record, grain, tensorflow, webdataset, pyarrow, streaming, tokenizers,
+              pillow)}
 
 
 def main():

@@ -7,6 +7,9 @@
 //                        names a case with {"records": n, "bytes": n, "seconds": s}: bench/data_compare.py lets other
 //                        libraries read the same files in turns. The case `bpe NAME` encodes the texts of
 //                        FOLDER/texts.bin (of each a u32 with its size, then its bytes) by FOLDER/NAME.json.
+//
+// The cases `jpeg decode` and `jpeg train` are of photos.bin, laid out alike: 64 JPEG of 500 x 375 made-up pixels, 65 and
+// 35 kB, decoded, or made f32 of 224 x 224 with a random crop and flip.
 
 #include <fmt/format.h>
 
@@ -27,6 +30,8 @@
 #include "execute/data/formats/record_file.h"
 #include "execute/data/formats/tfrecord.h"
 #include "execute/data/formats/webdataset.h"
+#include "execute/data/images/testing/image_files.h"
+#include "execute/data/images/transform.h"
 #include "execute/data/tokenizer.h"
 
 namespace systole {
@@ -38,6 +43,7 @@ constexpr std::int64_t kRecords = 65536;
 constexpr std::size_t kGroup = 256;
 constexpr int kRuns = 5;
 constexpr const char* kField = "txt";
+constexpr double kFine = 0.78, kCoarse = 0.6;  // of photographs: 65 and 35 kB
 
 // Words of a made-up language, as often as Zipf says: zstd halves them, as it does English.
 std::string made_up(std::mt19937& random, const std::vector<std::string>& words) {
@@ -61,6 +67,18 @@ std::vector<std::string> made_up_records() {
   }
   for (std::int64_t i = 0; i < kRecords; ++i) records.push_back(made_up(random, words));
   return records;
+}
+
+// Photographs, as far as the decoder's time goes.
+void make_photos(Store& store) {
+  if (store.exists("photos.bin").value()) return;
+  std::string photos;
+  for (std::uint64_t i = 0; i < 64; ++i) {
+    const std::string file = jpeg_of(some_picture(500, 375, 3, i, i % 2 == 0 ? kFine : kCoarse));
+    const auto size = static_cast<std::uint32_t>(file.size());
+    photos.append(reinterpret_cast<const char*>(&size), sizeof size) += file;
+  }
+  write_whole(store, "photos.bin", photos).value();
 }
 
 // Makes the files that are not there yet.
@@ -155,19 +173,45 @@ Measured timed(Run run) {
   return measured;
 }
 
+// What is in a file of texts or photographs.
+std::vector<std::string> parts_of(const std::string& file) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at < file.size(); at += parts.back().size()) {
+    std::uint32_t size = 0;
+    std::memcpy(&size, file.data() + at, sizeof size);
+    at += sizeof size;
+    parts.push_back(file.substr(at, size));
+  }
+  return parts;
+}
+
+Measured of_photos(Store& store, std::string_view how) {
+  const std::vector<std::string> photos = parts_of(read_text(store, "photos.bin").value());
+  ImageTransform transform = ImageTransform::create({}).value();
+  std::vector<float> values(transform.values());
+  return timed([&](Measured& measured) {
+    for (std::uint64_t epoch = 0; epoch < 4; ++epoch) {
+      for (const std::string& photo : photos) {
+        const auto row = static_cast<std::uint64_t>(measured.records++);
+        if (how == "decode") decode_image(photo).value();
+        if (how == "train") transform.decode(photo, {epoch, row}, values).value();
+        measured.bytes += static_cast<std::int64_t>(photo.size());
+      }
+    }
+  });
+}
+
 Measured encoded(Store& store, const std::string& tokenizer_name) {
   const Tokenizer tokenizer = Tokenizer::load(read_text(store, tokenizer_name + ".json").value()).value();
-  const std::string file = read_text(store, "texts.bin").value();
+  const std::vector<std::string> texts = parts_of(read_text(store, "texts.bin").value());
   Encoder encoder(tokenizer);
   return timed([&](Measured& measured) {
     std::vector<std::int32_t> tokens;
-    for (std::size_t at = 0; at < file.size(); ++measured.records) {
-      std::uint32_t size = 0;
-      std::memcpy(&size, file.data() + at, sizeof size);
+    for (const std::string& text : texts) {
       tokens.clear();
-      encoder.encode(std::string_view(file).substr(at + sizeof size, size), tokens);
-      measured.bytes += size;
-      at += sizeof size + size;
+      encoder.encode(text, tokens);
+      measured.bytes += static_cast<std::int64_t>(text.size());
+      ++measured.records;
     }
   });
 }
@@ -189,13 +233,16 @@ constexpr const char* kCases[] = {"words.tfrecord order",
                                   "mds random",
                                   "mds batch",
                                   "words.csv order",
-                                  "words.parquet order"};
+                                  "words.parquet order",
+                                  "jpeg decode",
+                                  "jpeg train"};
 
 Measured run_case(Store& store, std::string_view name) {
   const std::size_t space = name.find(' ');
   CHECK(space != name.npos, "no case '{}'", name);
   const std::string path(name.substr(0, space)), how(name.substr(space + 1));
   if (path == "bpe") return encoded(store, how);
+  if (path == "jpeg") return of_photos(store, how);
   const bool of_bytes = path.ends_with("record");
   const Source source{store, path, of_bytes ? std::string(kWholeRecord) : kField};
   if (how == "order") return timed([&](Measured& measured) { in_order(source, measured); });
@@ -236,6 +283,7 @@ int main(int count, char** words) {
   fs::create_directories(folder);
   const auto store = systole::open_posix_store(folder.string()).value();
   systole::make_files(*store);
+  systole::make_photos(*store);
   if (count > 1) {
     systole::answer(*store);
   } else {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "execute/data/formats/record_file.h"
 #include "execute/data/formats/record_filter.h"
+#include "execute/data/images/image.h"
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
 #include "ground/store/object_files.h"
@@ -65,21 +65,34 @@ std::vector<FieldComparison> needed_by(const std::vector<RecordFilter>& filters)
   return all;
 }
 
+// A field's value; of an image its format and size: nobody reads its bytes in a terminal.
+Node value_of(RecordReader& reader, const DataRecord& record, std::string_view name) {
+  Node value = reader.value(record, name).value();
+  if (!value.is_map() || value.find("base64") == nullptr) return value;
+  const Result<std::string_view> bytes = reader.field(record, name);
+  if (!bytes.ok()) return value;
+  const std::optional<ImageFormat> format = image_format_of(*bytes);
+  if (!format) return value;
+  const Result<ImageHeader> header = read_image_header(*bytes);
+  const std::string size = counted(bytes->size(), "byte");
+  return header.ok() ? fmt::format("{}, {}", to_string(*header), size)
+                     : fmt::format("{}, {}: {}", name_of(*format), size, header.error().message);
+}
+
 // The record's fields by name, or the record where it has none.
 Node row_of(RecordReader& reader, const DataRecord& record, const std::vector<std::string>& columns) {
   const std::vector<std::string> names = columns.empty() ? reader.field_names() : columns;
-  if (names.empty()) return reader.value(record, kWholeRecord).value();
+  if (names.empty()) return value_of(reader, record, kWholeRecord);
   Node row = Node::map();
-  for (const std::string& name : names) row.set(name, reader.value(record, name).value());
+  for (const std::string& name : names) row.set(name, value_of(reader, record, name));
   return row;
 }
 
 ExitCode data_cat(const DataCatOptions& options, Context& context) {
   std::vector<RecordFilter> filters;
   for (const std::string& text : options.where) filters.push_back(RecordFilter::parse(text).value());
-  const FileInPlace place = file_named(options.file);
-  const RecordFile file{place.files.get(), place.path, options.file};
-  const std::unique_ptr<RecordReader> reader = open_records(file, format_of(options.file)).value();
+  const NamedRecords records = open_named_records(options.file);
+  const std::unique_ptr<RecordReader>& reader = records.reader;
   reader->pass_over(needed_by(filters)).value();
   const std::vector<std::string> columns = names_in(options.columns);
   Node list = Node::sequence();
@@ -103,6 +116,12 @@ ExitCode data_cat(const DataCatOptions& options, Context& context) {
 }
 
 }  // namespace
+
+NamedRecords open_named_records(const std::string& name) {
+  FileInPlace place = file_named(name);
+  auto reader = open_records({place.files.get(), place.path, name}, format_of(name)).value();
+  return {std::move(place.objects), std::move(place.files), std::move(reader)};
+}
 
 void add_data_cat(Subcommand group, Context& context) {
   auto options = std::make_shared<DataCatOptions>();

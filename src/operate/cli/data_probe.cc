@@ -12,6 +12,7 @@
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
 #include "ground/process/machine.h"
+#include "operate/cli/data_probe_images.h"
 #include "operate/cli/workload_options.h"
 #include "operate/run/built_data.h"
 #include "operate/run/feed_here.h"
@@ -26,6 +27,7 @@ struct ProbeOptions {
   double seconds = 5;
   bool save = false;
   std::string inject;
+  ImageProbeOptions images;
 };
 
 // The built dataset of exactly these files, by their names and sizes: hashing a large text would take longer than the
@@ -156,6 +158,8 @@ std::optional<Seconds> step_here(const Workload& workload, Clock& clock) {
 }
 
 ExitCode data_probe(const ProbeOptions& options, Context& context) {
+  if (!options.images.field.empty())
+    return probe_images_of(options.workload.path, options.images, Seconds(options.seconds), context);
   const LoadedWorkload loaded = load_workload(options.workload).value();
   const Workload& workload = loaded.workload;
   if (workload.data.kind != DataSpec::Kind::text) {
@@ -220,6 +224,15 @@ void add_data_probe(Subcommand group, Context& context) {
   command.add_option("--seconds", options->seconds, "about how long it measures").check(positive()).default_str("5");
   command.add_flag("--save", options->save, "keep the rates in the user's catalog: plans and runs use them");
   command.add_option("--inject", options->inject, "hold up the reader as run --inject does, as data=50ms");
+  command
+      .add_option("--image", options->images.field,
+                  "measure images instead: WORKLOAD is a file of records, and this the field of the image, as jpg")
+      .excludes("--save")
+      .excludes("--inject");
+  command.add_option("--size", options->images.size, "of images: what they are resized to, width and height")
+      .check(at_least(1))
+      .needs("--image")
+      .default_str("224");
 }
 
 }  // namespace systole::cli

@@ -1,0 +1,63 @@
+// Images at the command line: `data pack` keeps their bytes, `data cat` says what they are, `data probe` measures.
+
+#include <gtest/gtest.h>
+
+#include "execute/data/images/testing/image_files.h"
+#include "ground/base/units.h"
+#include "operate/cli/testing/run_systole.h"
+
+namespace systole::cli {
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+class DataImages : public testing::Test {
+ protected:
+  void SetUp() override {
+    jpeg_ = jpeg_of(some_picture(64, 48, 3, 1));
+    systole_.write("photos/1.jpg", jpeg_);
+    systole_.write("photos/1.txt", "a picture");
+    systole_.write("photos/2.jpg", png_of(some_picture(40, 30, 4, 2), {.type = 6}));
+    systole_.write("photos/2.txt", "another");
+    shell("$SYSTOLE data pack photos.tar 'photos/*' --each file");
+  }
+  Captured shell(const std::string& line) const {
+    Captured got = systole_.shell(line);
+    EXPECT_EQ(got.exit.code, 0) << line << "\n" << got.out << got.err;
+    return got;
+  }
+  SystoleRunner systole_;
+  std::string jpeg_;
+};
+
+TEST_F(DataImages, cat_says_format_and_size_and_pack_keeps_the_bytes) {
+  const Captured rows = shell("$SYSTOLE data cat photos.tar");
+  const std::string size = with_commas(static_cast<std::int64_t>(jpeg_.size()));
+  EXPECT_TRUE(has(rows.out, fmt::format("\"jpg\":\"JPEG 64 x 48, 3 channels, {} bytes\",\"txt\":\"a picture\"", size)))
+      << rows.out;
+  EXPECT_TRUE(has(rows.out, "\"jpg\":\"PNG 40 x 30, 4 channels, ")) << rows.out;
+  shell("tar -xf photos.tar --to-stdout $(tar -tf photos.tar | grep 1.jpg) | cmp - photos/1.jpg");
+  systole_.write("cut/1.jpg", jpeg_.substr(0, 100));
+  shell("$SYSTOLE data pack cut.tar 'cut/*' --each file");
+  EXPECT_TRUE(
+      has(shell("$SYSTOLE data cat cut.tar").out, "\"jpg\":\"JPEG, 100 bytes: JPEG ends in its head, at byte 100\""));
+}
+
+TEST_F(DataImages, probe_measures_images_of_records) {
+  const Captured told = shell("$SYSTOLE data probe photos.tar --image jpg --size 32 --seconds 0.1");
+  EXPECT_TRUE(has(told.out, "photos.tar: 1 JPEG, 1 PNG; on average ")) << told.out;
+  EXPECT_TRUE(has(told.out, "decode, crop, resize")) << told.out;
+  systole_.write("photos/3.jpg", "fLaC");
+  systole_.write("photos/3.txt", "music");
+  shell("$SYSTOLE data pack more.tar 'photos/*' --each file");
+  const Captured json = shell("$SYSTOLE data probe more.tar --image jpg --seconds 0.1 --json");
+  EXPECT_TRUE(has(json.out, "\"refused\": 1")) << json.out;
+  EXPECT_TRUE(has(json.out, "\"images_per_second\":")) << json.out;
+  const Captured text = systole_.run({"data", "probe", "more.tar", "--image", "txt", "--seconds", "0.1"});
+  EXPECT_NE(text.exit.code, 0);
+  EXPECT_TRUE(has(text.err, "more.tar: error: none of 3 records is an image that can be decoded")) << text.err;
+  EXPECT_TRUE(has(text.err, "hint: systole data cat more.tar --head 3")) << text.err;
+}
+
+}  // namespace
+}  // namespace systole::cli
