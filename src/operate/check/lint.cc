@@ -82,10 +82,10 @@ void objects_without_a_cache(const Workload& w, Found& found) {
   if (w.data.kind != DataSpec::Kind::text || (w.volumes.empty() && w.claims.empty())) return;
   if (std::ranges::none_of(files, is_object)) return;
   const auto ends = [&](const std::string& folder) {
-    const VolumeSpec* volume = volume_of(w, folder);
+    const MountedVolume* volume = volume_of(w.volumes, folder);
     const bool claimed = std::ranges::any_of(
         w.claims, [&](const auto& claim) { return folder == claim.first || folder.starts_with(claim.first + "/"); });
-    return !claimed && (volume == nullptr || volume->kind == VolumeSpec::Kind::local_ssd);
+    return !claimed && (volume == nullptr || volume->second.kind == VolumeSpec::Kind::local_ssd);
   };
   const std::string& cache = w.data.cache_folder.empty() ? w.data.folder : w.data.cache_folder;
   if (!ends(cache) || !ends(w.data.folder)) return;  // built rows that stay need no objects
@@ -118,16 +118,9 @@ void checkpoints_in_a_mounted_bucket(const Workload& w, Found& found) {
        fmt::format("checkpoint.folder: gs://{}/checkpoints, which is written without the mount", volume->second.of)});
 }
 
-constexpr void (*kRules[])(const Workload&, Found&) = {held_out,
-                                                       best_without_evaluation,
-                                                       checkpoint_never,
-                                                       ragged_batch,
-                                                       high_rate,
-                                                       rows_in_a_bucket,
-                                                       checkpoints_in_a_mounted_bucket,
-                                                       rows_of_padding,
-                                                       objects_without_a_cache,
-                                                       one_packed_object};
+constexpr void (*kRules[])(const Workload&, Found&) = {
+    held_out,         best_without_evaluation,         checkpoint_never,        ragged_batch,     high_rate,
+    rows_in_a_bucket, checkpoints_in_a_mounted_bucket, objects_without_a_cache, one_packed_object};
 
 }  // namespace
 

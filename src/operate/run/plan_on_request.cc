@@ -193,6 +193,7 @@ Result<PlanReport> plan_on_offers(const WorkloadArguments& arguments, const Load
   request.proved = static_cast<std::size_t>(std::max<std::int64_t>(0, options.prove));
   request.today = view.today;
   TRY(check_layers(arguments, workload));
+  TRY(check_one_length(loaded));
   if (workload.data.kind == DataSpec::Kind::text) request.storage = storage_facts(workload, request.run_by);
   PlanReport plan{TRY(plan_offered(std::move(request), view.tables, view.catalog, messages, clock)), arguments};
   if (const auto& chosen = plan.choice.chosen) {

@@ -116,10 +116,8 @@ const StorageTier* tier_of_volume(const VolumeSpec& volume, std::span<const Stor
 std::optional<double> number_in_front(std::string_view text) { return take_number(text); }
 
 const std::string* mount_of(const Workload& workload, const std::string& path) {
-  const std::string* found = nullptr;
-  for (const auto& [mount, volume] : workload.volumes)
-    if (is_under(path, mount) && (found == nullptr || mount.size() >= found->size())) found = &mount;
-  return found;
+  const MountedVolume* found = volume_of(workload.volumes, path);
+  return found == nullptr ? nullptr : &found->first;
 }
 
 Result<StorageSpeed> storage_of(const Workload& workload, const std::string& path, CatalogTables& tables) {

@@ -265,10 +265,13 @@ bool is_held(const Workload& w, const std::string& folder) {
 const VolumeSpec* new_volume_of(const Workload& w, const std::string& folder) {
   const MountedVolume* has_it = volume_of(w.volumes, folder);
   if (has_it == nullptr) return nullptr;
-  const bool is_new = has_it->kind == Kind::filestore || has_it->kind == Kind::hyperdisk ||
-                      has_it->kind == Kind::local_ssd || (has_it->kind == Kind::parallelstore && has_it->of == "new") ||
-                      (has_it->kind == Kind::claim && has_it->size);
-  return is_new ? has_it : nullptr;
+  for (const auto& [path, name] : w.claims)
+    if (is_in(folder, path) && path.size() > has_it->first.size()) return nullptr;
+  const VolumeSpec& volume = has_it->second;
+  const bool is_new = volume.kind == Kind::filestore || volume.kind == Kind::hyperdisk ||
+                      volume.kind == Kind::local_ssd || (volume.kind == Kind::parallelstore && volume.of == "new") ||
+                      (volume.kind == Kind::claim && volume.size);
+  return is_new ? &volume : nullptr;
 }
 
 void add_volumes(const KubernetesJob& k, PodParts& parts) {
