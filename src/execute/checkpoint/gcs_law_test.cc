@@ -41,18 +41,6 @@ std::int64_t requests_of_a_save() {
   return twin.count();
 }
 
-// Every checkpoint that is there is whole, and the newest is of this step or, if that was not said to be there, of 20.
-void expect_whole(const Folder& folder, bool said) {
-  const std::vector<std::int64_t> steps = list_steps(folder).value();
-  ASSERT_FALSE(steps.empty());
-  EXPECT_TRUE(steps.back() == 30 || (!said && steps.back() == 20)) << steps.back();
-  for (const std::int64_t step : steps) {
-    const auto opened = open_step(folder, step);
-    ASSERT_TRUE(opened.ok()) << "checkpoint " << step << ": " << to_string(opened.error());
-    EXPECT_EQ(verify_tiny(*opened), "");
-  }
-}
-
 TEST(WholeOrAbsentInGcs, every_request_of_a_save_is_a_crash_point) {
   const std::int64_t requests = requests_of_a_save();
   ASSERT_GT(requests, 10);
@@ -67,13 +55,13 @@ TEST(WholeOrAbsentInGcs, every_request_of_a_save_is_a_crash_point) {
       const bool said = save_tiny(folder_on(twin, true), 30, options()).ok();
       twin.clear_faults();
       const Folder folder = folder_on(twin);
-      expect_whole(folder, said);
+      EXPECT_EQ(verify_tiny_saves(folder, said), "");
       (list_steps(folder)->back() == 30 ? new_seen : old_seen) += 1;
       if ((n + (done ? 1 : 0)) % 3 == 0) {  // the same step again, as after a restart
         const auto again = save_tiny(folder, 30, options());
         ASSERT_TRUE(again.ok()) << to_string(again.error());
         EXPECT_FALSE(again->sweep_error);
-        expect_whole(folder, true);
+        EXPECT_EQ(verify_tiny_saves(folder, true), "");
         EXPECT_EQ(folder.store->abort_uploads("").value(), Bytes(0));
       }
       if (HasFailure()) return;
@@ -96,7 +84,7 @@ TEST(WholeOrAbsentInGcs, every_request_of_a_save_may_fail_once) {
       const bool is_lie = kind == Kind::flipped || kind == Kind::stale_list || kind == Kind::duplicated;
       EXPECT_TRUE(saved.ok() || is_lie) << to_string(saved.error());
       twin.clear_faults();
-      expect_whole(folder_on(twin), saved.ok());
+      EXPECT_EQ(verify_tiny_saves(folder_on(twin), saved.ok()), "");
       if (HasFailure()) return;
     }
   }

@@ -89,4 +89,18 @@ inline std::string verify_tiny(const Checkpoint& checkpoint) {
   return "";
 }
 
+// "" if every checkpoint in the folder is whole, and the newest of step 30 or, if that was not said to be there, of 20;
+// else what is wrong.
+inline std::string verify_tiny_saves(const Folder& folder, bool said) {
+  const auto steps = list_steps(folder);
+  if (!steps) return to_string(steps.error());
+  if (steps->empty() || (steps->back() != 30 && (said || steps->back() != 20))) return "another newest step";
+  for (const std::int64_t step : *steps) {
+    const auto opened = open_step(folder, step);
+    if (!opened) return fmt::format("checkpoint {}: {}", step, to_string(opened.error()));
+    if (std::string wrong = verify_tiny(*opened); !wrong.empty()) return wrong;
+  }
+  return "";
+}
+
 }  // namespace systole::checkpoint

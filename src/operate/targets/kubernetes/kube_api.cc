@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "ground/net/url.h"
 #include "operate/targets/kubernetes/operators.h"
 
 namespace systole {
@@ -72,15 +73,6 @@ const char* hint_of(ErrorCode code) {
 }
 
 }  // namespace
-
-std::string url_word(std::string_view text) {
-  std::string word;
-  for (const char c : text) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == '_' || c == '~';
-    word += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return word;
-}
 
 std::string version_warning(const std::string& version) {
   int major = 0, minor = 0;
@@ -179,9 +171,9 @@ Result<KubeApi::Listed> KubeApi::list(const std::string& path, const std::string
     KubeReply reply;
     do {
       std::string query = fmt::format("?limit={}", kPage);
-      if (!labels.empty()) query += "&labelSelector=" + url_word(labels);
+      if (!labels.empty()) query += "&labelSelector=" + url_encoded(labels);
       if (!more.empty()) query += "&" + more;
-      if (!onward.empty()) query += "&continue=" + url_word(onward);
+      if (!onward.empty()) query += "&continue=" + url_encoded(onward);
       reply = TRY(ask("GET", path + query));
       if (!reply.ok()) break;
       const std::string kind = text_at(reply.body, {"kind"});
@@ -272,9 +264,9 @@ Result<std::string> KubeApi::path_of(const std::string& api_version, const std::
                  api_version)
         .hinted(installs(api_version.substr(0, api_version.find('/'))));
   std::string path = (api_version.find('/') == api_version.npos ? "/api/" : "/apis/") + api_version;
-  if (found->namespaced) path += "/namespaces/" + url_word(name_space);
+  if (found->namespaced) path += "/namespaces/" + url_encoded(name_space);
   path += "/" + found->plural;
-  return name.empty() ? path : path + "/" + url_word(name);
+  return name.empty() ? path : path + "/" + url_encoded(name);
 }
 
 Result<std::string> KubeApi::path_of(const Node& object) {

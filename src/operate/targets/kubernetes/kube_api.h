@@ -98,8 +98,6 @@ class KubeApi {
   std::vector<std::string> served_;  // "batch/v1"
 };
 
-// Percent-encodes everything but letters, digits and "-._~".
-std::string url_word(std::string_view text);
 // A warning if the server's version is untested; otherwise "".
 std::string version_warning(const std::string& version);
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "ground/base/text_file.h"
+#include "ground/net/url.h"
 #include "operate/targets/kubernetes/testing/kube_stub.h"
 
 namespace systole {
@@ -147,7 +148,7 @@ TEST_F(Api, versions_that_it_was_not_made_for_are_warned_of) {
   EXPECT_NE(version_warning("1.37"), "");
 }
 
-TEST(Url, words_are_escaped) { EXPECT_EQ(url_word("a=b,c d/é"), "a%3Db%2Cc%20d%2F%C3%A9"); }
+TEST(Url, words_are_escaped) { EXPECT_EQ(url_encoded("a=b,c d/é"), "a%3Db%2Cc%20d%2F%C3%A9"); }
 
 }  // namespace
 }  // namespace systole

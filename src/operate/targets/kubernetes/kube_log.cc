@@ -1,23 +1,24 @@
 #include "operate/targets/kubernetes/kube_log.h"
 
 #include "ground/base/iso_time.h"
+#include "ground/net/url.h"
 
 namespace systole {
 namespace {
 
 std::string path_of(const LogPlace& place, bool follow, const std::string& since) {
   std::string path = fmt::format("/api/v1/namespaces/{}/pods/{}/log?container={}&timestamps=true",
-                                 url_word(place.name_space), url_word(place.pod), url_word(place.container));
+                                 url_encoded(place.name_space), url_encoded(place.pod), url_encoded(place.container));
   if (follow) path += "&follow=true";
-  if (!since.empty()) path += "&sinceTime=" + url_word(since);
+  if (!since.empty()) path += "&sinceTime=" + url_encoded(since);
   return path;
 }
 
 enum class State { waits, runs, ended, gone };
 
 Result<State> state_of(KubeApi& api, const LogPlace& place) {
-  const std::optional<Node> pod =
-      TRY(api.find(fmt::format("/api/v1/namespaces/{}/pods/{}", url_word(place.name_space), url_word(place.pod))));
+  const std::optional<Node> pod = TRY(
+      api.find(fmt::format("/api/v1/namespaces/{}/pods/{}", url_encoded(place.name_space), url_encoded(place.pod))));
   if (!pod) return State::gone;
   for (const char* list : {"containerStatuses", "initContainerStatuses"})
     if (const Node* all = at(*pod, {"status", list}))

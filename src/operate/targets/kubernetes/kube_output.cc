@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "ground/net/url.h"
 #include "operate/targets/kubernetes/kube_log.h"
 
 namespace systole {
@@ -39,7 +40,8 @@ class PodsOutput : public Output {
   Seconds pace() const override { return Seconds(0.5); }
 
   Result<std::vector<OutputPiece>> more() override {
-    const KubeApi::Listed pods = TRY(api_->list(fmt::format("/api/v1/namespaces/{}/pods", url_word(space_)), labels_));
+    const KubeApi::Listed pods =
+        TRY(api_->list(fmt::format("/api/v1/namespaces/{}/pods", url_encoded(space_)), labels_));
     std::vector<OutputPiece> pieces;
     for (const Node& pod : pods.items) {
       if ((first_alone_ && !is_first(pod)) || !has_begun(pod)) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ground/net/url.h"
 #include "operate/targets/kubernetes/kube_objects.h"
 
 namespace systole {
@@ -22,8 +23,8 @@ bool is_owned_by(const Node& object, const std::string& uid) {
 // The newest warning about an object that should have pods and has none.
 Result<std::string> event_of(KubeApi& api, const std::string& space, const Node& maker) {
   const std::string uid = text_at(maker, {"metadata", "uid"});
-  const KubeApi::Listed events = TRY(api.list(fmt::format("/api/v1/namespaces/{}/events", url_word(space)), "",
-                                              "fieldSelector=" + url_word("involvedObject.uid=" + uid)));
+  const KubeApi::Listed events = TRY(api.list(fmt::format("/api/v1/namespaces/{}/events", url_encoded(space)), "",
+                                              "fieldSelector=" + url_encoded("involvedObject.uid=" + uid)));
   std::string newest, text;
   for (const Node& event : events.items) {
     const std::string when = text_at(event, {"lastTimestamp"});
@@ -56,7 +57,7 @@ Result<std::vector<KubeRunObjects>> run_objects_of(KubeApi& api, const std::stri
     }
   }
   if (all_objects.empty()) return all_objects;
-  for (Node& pod : TRY(api.list(fmt::format("/api/v1/namespaces/{}/pods", url_word(name_space)), labels)).items)
+  for (Node& pod : TRY(api.list(fmt::format("/api/v1/namespaces/{}/pods", url_encoded(name_space)), labels)).items)
     for (KubeRunObjects& objects : all_objects)
       if (label_of(pod, kSubmissionLabel) == label_of(objects.maker, kSubmissionLabel)) {
         objects.pods.push_back(std::move(pod));

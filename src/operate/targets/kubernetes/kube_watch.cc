@@ -1,4 +1,5 @@
 #include "operate/targets/kubernetes/kube_watch.h"
+#include "ground/net/url.h"
 
 #include <algorithm>
 
@@ -47,8 +48,8 @@ class Watch {
 
   Result<KubeReply> once() {
     std::string path =
-        fmt::format("{}?watch=true&allowWatchBookmarks=true&resourceVersion={}", ask_.path, url_word(version_));
-    if (!ask_.labels.empty()) path += "&labelSelector=" + url_word(ask_.labels);
+        fmt::format("{}?watch=true&allowWatchBookmarks=true&resourceVersion={}", ask_.path, url_encoded(version_));
+    if (!ask_.labels.empty()) path += "&labelSelector=" + url_encoded(ask_.labels);
     if (ask_.longest.count() > 0)
       path +=
           fmt::format("&timeoutSeconds={}", std::max<std::int64_t>(1, static_cast<std::int64_t>(ask_.longest.count())));

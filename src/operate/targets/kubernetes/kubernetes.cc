@@ -7,6 +7,7 @@
 #include "describe/spec/workload.h"
 #include "ground/base/files.h"
 #include "ground/base/text_file.h"
+#include "ground/net/url.h"
 #include "ground/process/spawn.h"
 #include "operate/cluster/record.h"
 #include "operate/targets/kubernetes/kube_bring.h"
@@ -195,7 +196,7 @@ class Kubernetes : public ClusterClient {
     return named == record.where.end() || named->second.empty() ? space_ : named->second;
   }
   std::string pods_path(const Record& record) const {
-    return fmt::format("/api/v1/namespaces/{}/pods", url_word(space_of(record)));
+    return fmt::format("/api/v1/namespaces/{}/pods", url_encoded(space_of(record)));
   }
   static std::string labels_of(const Record& record) {
     return fmt::format("{}={},{}={}", kRunLabel, record.run, kSubmissionLabel, record.submission);
@@ -268,11 +269,11 @@ class Kubernetes : public ClusterClient {
       last = std::max(last, seconds_of_end(pod));
     };
     for (const Node& pod : objects.pods) take(pod);
-    const WatchRequest ask{
-        .path = fmt::format("/api/v1/namespaces/{}/pods", url_word(text_at(objects.maker, {"metadata", "namespace"}))),
-        .labels = fmt::format("{}={}", kSubmissionLabel, stopping->first),
-        .from = stopping->second.version,
-        .longest = Seconds(3.0)};
+    const WatchRequest ask{.path = fmt::format("/api/v1/namespaces/{}/pods",
+                                               url_encoded(text_at(objects.maker, {"metadata", "namespace"}))),
+                           .labels = fmt::format("{}={}", kSubmissionLabel, stopping->first),
+                           .from = stopping->second.version,
+                           .longest = Seconds(3.0)};
     const auto each = [&](const KubeEvent& event) {
       if (event.kind != KubeEvent::Kind::listed) take(event.object);
       if (event.kind == KubeEvent::Kind::removed) waited.erase(name_of(event.object));
