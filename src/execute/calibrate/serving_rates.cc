@@ -11,20 +11,20 @@
 namespace systole {
 namespace {
 
-constexpr std::int64_t kWidth = 1024;
+constexpr std::int64_t kSides[] = {256, 512, 1024, 2048};
 constexpr std::int64_t kRows[] = {1, 2, 4, 8, 16, 32, 64, 256};
 constexpr Bytes kNear = 8 * kMiB, kFar = 96 * kMiB;
 
 // Some rows times each of `copies` matrices.
-Graph products_graph(DType weights, std::int64_t rows, std::int64_t copies) {
+Graph products_graph(DType weights, std::int64_t side, std::int64_t rows, std::int64_t copies) {
   Graph g("products");
-  const Value x = g.input("x", Type(DType::f32, {rows, kWidth}));
-  const Type matrix(weights, {kWidth, kWidth});
+  const Value x = g.input("x", Type(DType::f32, {rows, side}));
+  const Type matrix(weights, {side, side});
   for (std::int64_t i = 0; i < copies; ++i) {
     const Value w = g.input(fmt::format("w{}", i), matrix);
-    g.output(fmt::format("y{}", i),
-             weights == DType::i8 ? contract_int8(x, w, g.input(fmt::format("s{}", i), Type(DType::f32, {kWidth})))
-                                  : contract(x, w, "mk,kn->mn"));
+    g.output(fmt::format("y{}", i), weights == DType::i8
+                                        ? contract_int8(x, w, g.input(fmt::format("s{}", i), Type(DType::f32, {side})))
+                                        : contract(x, w, "mk,kn->mn"));
   }
   return g;
 }
@@ -64,26 +64,39 @@ CalibratedFact draw_rate(Clock& clock, Seconds each) {
           fmt::format("a token of 32 Ki by one thread, lower quarter of {}", s.runs)};
 }
 
+struct Products {
+  DType type;
+  std::int64_t side, rows;
+  Bytes bytes;  // of all matrices
+};
+
+// Nothing: the device has no such products.
+Result<std::optional<CalibratedFact>> product_rate(Device& device, Clock& clock, const Products& of, Seconds each,
+                                                   Seconds call) {
+  const Bytes matrix(of.side * of.side * size_of(of.type));
+  const std::int64_t copies = std::max<std::int64_t>(1, of.bytes.count() / matrix.count());
+  Result<std::unique_ptr<MicroRun>> made = MicroRun::make(device, products_graph(of.type, of.side, of.rows, copies));
+  if (!made.ok() && made.error().kind == ErrorKind::unsupported && of.type == DType::i8) return {std::nullopt};
+  const std::unique_ptr<MicroRun> run = TRY(std::move(made));
+  const Sample s = TRY(run->measure(clock, each));
+  const Seconds one = rest_of(s.time * (1 / static_cast<double>(copies)), call);
+  return CalibratedFact{
+      fmt::format("serving.product.{}.{}.{}{}", name_of(of.type), of.side, of.rows, of.bytes == kNear ? ".cached" : ""),
+      static_cast<double>(of.side * of.side) / one.count(), CatalogUnit::per_second, s.spread,
+      fmt::format("{} x {} times {} such matrices in turn, lower quarter of {}", of.rows, of.side, copies, s.runs)};
+}
+
 }  // namespace
 
 Result<std::vector<CalibratedFact>> measure_serving(Device& device, Clock& clock, Seconds each, Seconds call) {
   std::vector<CalibratedFact> facts;
   for (const DType type : {DType::f32, DType::i8}) {
-    const Bytes matrix(kWidth * kWidth * size_of(type));
-    for (const std::int64_t rows : kRows) {
-      for (const Bytes bytes : {kFar, kNear}) {
-        const std::int64_t copies = bytes.count() / matrix.count();
-        Result<std::unique_ptr<MicroRun>> made = MicroRun::make(device, products_graph(type, rows, copies));
-        if (!made.ok() && made.error().kind == ErrorKind::unsupported && type == DType::i8) continue;
-        const std::unique_ptr<MicroRun> run = TRY(std::move(made));
-        const Sample s = TRY(run->measure(clock, each));
-        const Seconds one = rest_of(s.time * (1 / static_cast<double>(copies)), call);
-        facts.push_back(
-            {fmt::format("serving.product.{}.{}{}", name_of(type), rows, bytes == kNear ? ".cached" : ""),
-             static_cast<double>(kWidth * kWidth) / one.count(), CatalogUnit::per_second, s.spread,
-             fmt::format("{} x {} times {} such matrices in turn, lower quarter of {}", rows, kWidth, copies, s.runs)});
-      }
-    }
+    for (const std::int64_t side : kSides)
+      for (const std::int64_t rows : kRows)
+        for (const Bytes bytes : {kFar, kNear})
+          if (std::optional<CalibratedFact> fact =
+                  TRY(product_rate(device, clock, {type, side, rows, bytes}, each, call)))
+            facts.push_back(*std::move(fact));
   }
   facts.push_back(draw_rate(clock, each));
   return facts;

@@ -104,19 +104,20 @@ Status read_kernels(const CatalogEntry& entry, double times, MachineSpeed& speed
   return {};
 }
 
-// "serving.product.f32.16" with ".cached", and "serving.draw".
+// "serving.product.f32.1024.16" (side, rows) with ".cached", and "serving.draw".
 Status read_serving(const CatalogEntry& entry, double times, MachineSpeed& speed) {
   for (const auto& [key, fact] : entry.facts) {
     const std::vector<std::string_view> parts = parts_of(key);
-    if (parts[0] != "serving" || parts.size() != 4 || parts[1] != "product") continue;
+    if (parts[0] != "serving" || parts.size() != 5 || parts[1] != "product") continue;
     const std::optional<DType> dtype = dtype_named(parts[2]);
-    const std::int64_t rows = std::atoll(parts[3].data());
-    if (!dtype || rows < 1)
-      return error(ErrorKind::invalid, "{} of {} is of no element type and rows", key, entry.name).at(fact.where);
-    speed.served[*dtype].push_back(
+    const std::int64_t side = std::atoll(parts[3].data()), rows = std::atoll(parts[4].data());
+    if (!dtype || side < 1 || rows < 1)
+      return error(ErrorKind::invalid, "{} of {} is of no element type, side and rows", key, entry.name).at(fact.where);
+    speed.served[*dtype][side].push_back(
         {rows, FlopRate(TRY(entry.per_second(key)) * times), FlopRate(TRY(entry.per_second(key + ".cached")) * times)});
   }
-  for (auto& [dtype, products] : speed.served) std::ranges::sort(products, {}, &ServedProducts::rows);
+  for (auto& [dtype, sides] : speed.served)
+    for (auto& [side, products] : sides) std::ranges::sort(products, {}, &ServedProducts::rows);
   if (entry.facts.contains("serving.draw")) speed.draw = FlopRate(TRY(entry.per_second("serving.draw")));
   return {};
 }

@@ -49,7 +49,8 @@ struct AttentionSpeed {
   FlopRate elementary;
 };
 
-// Products of so many rows with weights, each of which is read once: weights a second behind the last cache, and in it.
+// Products of so many rows with square weights, each of which is read once: weights a second behind the last cache, and
+// in it.
 struct ServedProducts {
   std::int64_t rows = 1;
   FlopRate far, near;
@@ -77,8 +78,9 @@ struct MachineSpeed {
   BytesPerSecond update;  // of optimizers, which write where they have read; zero: memory's
   std::vector<CacheLevel> caches;  // smallest first; may be empty
   Seconds call;                    // to start one kernel
-  // Of a device that serves, by the type of the weights, ascending; `serves`: products take these where they are known.
-  std::map<DType, std::vector<ServedProducts>> served;
+  // Of a device that serves, by the type and the side of the weights, each by rows, ascending; `serves`: products take
+  // these where they are known.
+  std::map<DType, std::map<std::int64_t, std::vector<ServedProducts>>> served;
   bool serves = false;
   FlopRate draw;                 // logits a second from which one thread draws a token; zero: unknown
   std::optional<LinkCost> link;  // between ranks; empty: collectives cannot be priced

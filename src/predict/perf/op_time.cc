@@ -1,8 +1,10 @@
 #include "predict/perf/op_time.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "describe/ir/rewrite.h"
@@ -140,33 +142,49 @@ Seconds side_by_side(Seconds working, Seconds moving, const MachineSpeed& speed)
   return std::max(working, moving) + std::min(working, moving) * speed.serial;
 }
 
-// Of a device that serves, as measured for the nearest numbers of rows: the time grows evenly between two, and with the
-// rows after the last. Nothing: not measured.
+// A weight's time as measured with the nearest numbers of rows: it grows evenly between two, and with the rows after the
+// last. `far`: the share of the weights that comes from behind the last cache.
+double seconds_a_weight(std::span<const ServedProducts> known, double rows, double far) {
+  const auto time_of = [&](const ServedProducts& at) { return far / at.far.count() + (1 - far) / at.near.count(); };
+  const auto above =
+      std::ranges::find_if(known, [&](const ServedProducts& at) { return static_cast<double>(at.rows) >= rows; });
+  if (above == known.end()) return time_of(known.back()) * rows / static_cast<double>(known.back().rows);
+  if (above == known.begin()) return time_of(*above);
+  const ServedProducts& below = *(above - 1);
+  const double share = (rows - static_cast<double>(below.rows)) / static_cast<double>(above->rows - below.rows);
+  return std::lerp(time_of(below), time_of(*above), share);
+}
+
+// The side of a square of as many elements as a matrix of the weights: [..., k, n].
+double side_of(const Type& weights) {
+  const std::size_t rank = weights.shape.size();
+  return std::sqrt(static_cast<double>(weights.shape[rank - 1]) *
+                   static_cast<double>(rank < 2 ? 1 : weights.shape[rank - 2]));
+}
+
+// Of a device that serves, as measured with the nearest sizes of weights: between two by the logarithm of the side.
+// Nothing: not measured.
 std::optional<Seconds> served_product(const Graph& graph, const GraphNode& node, const Work& work, Seconds moving,
                                       const MachineSpeed& speed) {
-  const auto elements = [&](ValueId id) { return static_cast<double>(graph.type(id).num_elements()); };
-  const auto found = speed.served.find(graph.type(node.operands[1]).dtype);
-  const double weights = elements(node.operands[1]);
-  if (!speed.serves || found == speed.served.end() || weights == 0) return std::nullopt;
-  const double rows = static_cast<double>(work.flops) / (2 * weights);  // of an expert those that come to it
-  // The share that comes from behind the last cache.
+  const Type& weights = graph.type(node.operands[1]);
+  const auto found = speed.served.find(weights.dtype);
+  const double elements = static_cast<double>(weights.num_elements());
+  if (!speed.serves || found == speed.served.end() || elements == 0) return std::nullopt;
+  const double rows = static_cast<double>(work.flops) / (2 * elements);  // of an expert those that come to it
   double far = 1;
   if (!speed.caches.empty()) {
     const Seconds near = moving_after(speed.caches.back().size, work, false, speed),
                   most = moving_after(speed.caches.back().size + Bytes(1), work, false, speed);
     if (most > near) far = std::clamp((moving - near) / (most - near), 0.0, 1.0);
   }
-  const auto time_of = [&](const ServedProducts& at) {
-    return weights * (far / at.far.count() + (1 - far) / at.near.count());
-  };
-  const std::vector<ServedProducts>& known = found->second;
-  const auto above =
-      std::ranges::find_if(known, [&](const ServedProducts& at) { return static_cast<double>(at.rows) >= rows; });
-  if (above == known.end()) return Seconds(time_of(known.back()) * rows / static_cast<double>(known.back().rows));
-  if (above == known.begin()) return Seconds(time_of(*above));
-  const ServedProducts& below = *(above - 1);
-  const double share = (rows - static_cast<double>(below.rows)) / static_cast<double>(above->rows - below.rows);
-  return Seconds(time_of(below) + share * (time_of(*above) - time_of(below)));
+  const double side = side_of(weights);
+  const auto above = found->second.lower_bound(static_cast<std::int64_t>(std::ceil(side)));
+  const auto below = above == found->second.begin() ? above : std::prev(above);
+  const double small = seconds_a_weight(below->second, rows, far);
+  if (above == found->second.end() || above == below) return Seconds(elements * small);
+  const double low = std::log(static_cast<double>(below->first)), high = std::log(static_cast<double>(above->first));
+  return Seconds(elements *
+                 std::lerp(small, seconds_a_weight(above->second, rows, far), (std::log(side) - low) / (high - low)));
 }
 
 // Calibration measures products on operands in the last cache; bytes from behind it add the difference.

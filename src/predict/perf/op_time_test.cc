@@ -46,7 +46,7 @@ TEST(OpTime, a_server_takes_the_times_of_few_rows) {
     return g;
   };
   MachineSpeed speed = round_machine();
-  speed.served[DType::f32] = {{1, FlopRate(1e9), FlopRate(4e9)}, {5, FlopRate(0.5e9), FlopRate(1e9)}};
+  speed.served[DType::f32][100] = {{1, FlopRate(1e9), FlopRate(4e9)}, {5, FlopRate(0.5e9), FlopRate(1e9)}};
   EXPECT_NEAR(time_of_last(product(3), speed).count(), 120e-6 + 83.6e-6 + 1e-6, 1e-12) << "of training";
   speed.serves = true;
   // 20,000 weights: 20 µs for a row, 40 µs for five.
@@ -60,6 +60,14 @@ TEST(OpTime, a_server_takes_the_times_of_few_rows) {
   EXPECT_NEAR(time_of_last(experts, speed).count(), 4 * 30e-6 + 1e-6, 1e-12);
   speed.caches = {{Bytes(1 << 20), BytesPerSecond(2e9), BytesPerSecond(2e9)}};
   EXPECT_NEAR(time_of_last(product(1), speed).count(), 5e-6 + 1e-6, 1e-12) << "of the cache";
+  // A square of as many weights has a side of 141, half way between 100 and 200.
+  speed.caches.clear();
+  speed.served[DType::f32][200] = {{1, FlopRate(0.5e9), FlopRate(1e9)}};
+  EXPECT_NEAR(time_of_last(product(1), speed).count(), 30e-6 + 1e-6, 1e-12) << "of two sides";
+  speed.served[DType::f32].erase(100);
+  EXPECT_NEAR(time_of_last(product(1), speed).count(), 40e-6 + 1e-6, 1e-12) << "below the first side";
+  speed.served[DType::f32] = {{50, {{1, FlopRate(2e9), FlopRate(2e9)}}}};
+  EXPECT_NEAR(time_of_last(product(1), speed).count(), 10e-6 + 1e-6, 1e-12) << "after the last side";
 }
 
 TEST(OpTime, weights_in_int8_move_a_quarter_and_compute_at_their_rate_or_f32s) {
