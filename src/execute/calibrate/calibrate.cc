@@ -62,7 +62,7 @@ class Calibrator {
       TRY(attention_rates(dtype, true));
     }
     if (options_.serving != nullptr) {
-      for (CalibratedFact& fact : TRY(measure_serving(*options_.serving, clock_, each_ * 0.2, call_)))
+      for (CalibratedFact& fact : TRY(measure_serving(*options_.serving, clock_, each_ * 0.1, call_)))
         add(std::move(fact));
     }
     if (!options_.disk_folder.empty()) {

@@ -45,7 +45,7 @@ ExitCode calibrate_machine(const CalibrateCommandOptions& options, Context& cont
   ResourcesSpec resources;
   if (options.threads > 0) resources.threads = options.threads;
   const Machine machine = open_machine("cpu", resources, context.clock).value();
-  context.out.notice(fmt::format("{}; {}", machine.identity, options.quick ? "about 18 s" : "about 90 s"));
+  context.out.notice(fmt::format("{}; {}", machine.identity, options.quick ? "about 30 s" : "about two minutes"));
   CalibrateOptions how;
   how.quick = options.quick;
   const Machine serving = open_machine("cpu", resources, context.clock, serving_use("cpu")).value();
@@ -82,7 +82,7 @@ void add_calibrate(Subcommand app, Context& context) {
   auto options = std::make_shared<CalibrateCommandOptions>();
   Subcommand command = add_command(app, "calibrate", "measure this machine, so that plans predict it", options, context,
                                    calibrate_machine);
-  command.add_flag("--quick", options->quick, "15 s instead of a minute and a half; larger spreads");
+  command.add_flag("--quick", options->quick, "half a minute instead of two; larger spreads");
   command.add_flag("--no-disk", options->no_disk, "leave the disk of the working folder out");
   command
       .add_option("--threads", options->threads,
