@@ -196,6 +196,11 @@ Result<bool> TarSamples::read(std::int64_t at, std::int64_t record, TarSample& s
   return more;
 }
 
+// Whether the member looked at is one more of the sample that was refused.
+bool TarSamples::is_of_refused() const {
+  return !refused_.empty() && field_dot(header_.name) != std::string_view::npos && key_of(header_.name) == refused_;
+}
+
 Result<bool> TarSamples::gather(std::int64_t at, std::int64_t record, TarSample& sample, bool headers_only) {
   record_ = record;
   keep_ = at;
@@ -203,14 +208,18 @@ Result<bool> TarSamples::gather(std::int64_t at, std::int64_t record, TarSample&
   while (true) {
     const Result<Found> looked = next_member(at);
     if (!looked.ok()) {
+      if (sample.count == 0 && resumes_at_ >= 0 && is_of_refused()) {
+        keep_ = at = resumes_at_;
+        resumes_at_ = -1;
+        continue;
+      }
       const bool behind = sample.count > 0 && resumes_at_ >= 0 && key_of(header_.name) != sample.key;
       if (!behind) return looked.error();
       resumes_at_ = -1;  // the sample is whole; the next call meets what is refused
       sample.end = at;
       return true;
     }
-    const bool of_refused =
-        *looked == Found::member && sample.count == 0 && !refused_.empty() && key_of(header_.name) == refused_;
+    const bool of_refused = *looked == Found::member && sample.count == 0 && is_of_refused();
     const Found found = of_refused ? Found::skipped : *looked;
     if (*looked == Found::member && !of_refused) refused_.clear();
     if (found == Found::end) {

@@ -50,6 +50,7 @@ class TarSamples {
   Status check_end(std::int64_t at);
   Status check_size(const TarSample& sample);
   Status add_member(TarSample& sample, bool headers_only);
+  bool is_of_refused() const;
   Error wrong(ErrorKind kind, std::int64_t byte, std::string_view what, std::string hint = {}) const {
     return record_error(kind, {shown_, record_, byte}, what, std::move(hint));
   }

@@ -227,6 +227,10 @@ TEST_F(WebDataset, TheRestOfARefusedSampleIsNoSample) {
   EXPECT_EQ(kept(member("a.jpg", large) + member("a.txt", "1") + b), "b and 1 refused");
   EXPECT_EQ(kept(member("a.cls", "1") + member("a.jpg", large) + member("a.txt", "1") + b), "b and 1 refused");
   EXPECT_EQ(kept(member("a.jpg", "", '2') + member("a.txt", "1") + b), "b and 1 refused");
+  EXPECT_EQ(kept(member("a.jpg", "", '2') + member("a.txt", "", '2') + b), "b and 1 refused");
+  EXPECT_EQ(kept(member("a.jpg", "", '2') + member("a.txt", "", '2') + member("c.txt", "", '2') + b),
+            "b and 2 refused");
+  EXPECT_EQ(kept(member("a.cls", "1") + member("a.jpg", "", '2') + member("a.txt", "", '2') + b), "b and 1 refused");
   EXPECT_EQ(kept(member("a.jpg", large) + member("a.txt", "1")), " and 1 refused");
   EXPECT_EQ(kept(member("a.jpg", large) + b + member("a.txt", "1")), "b,a and 1 refused");  // another of that name
 }
