@@ -19,6 +19,11 @@ std::uint32_t u32_at(std::string_view bytes, std::size_t at) {
   return value;
 }
 
+// Whether the bytes are at fault, and not the disk or the network, which may answer the next time.
+bool is_of_the_file(const Error& error) {
+  return error.kind == ErrorKind::corrupt || error.kind == ErrorKind::invalid || error.kind == ErrorKind::unsupported;
+}
+
 class MdsReader : public RecordReader {
  public:
   MdsReader(RecordFile folder, std::vector<MdsShard> shards, const RecordLimits& limits)
@@ -36,7 +41,7 @@ class MdsReader : public RecordReader {
     const std::int64_t index = next_++;
     Status got = read(index, record);
     if (!got.ok()) {
-      goes_on_ = true;  // a whole shard that cannot be read is told once for each of its samples
+      goes_on_ = is_of_the_file(got.error());  // a whole shard that cannot be read is told once for each of its samples
       return std::move(got).error();
     }
     return true;
@@ -51,7 +56,7 @@ class MdsReader : public RecordReader {
     if (shard.failed) return *shard.failed;
     if (shard.window == nullptr) {
       if (Status opened = open(shard); !opened.ok()) {
-        shard.failed = opened.error();
+        if (is_of_the_file(opened.error())) shard.failed = opened.error();
         return opened;
       }
     }

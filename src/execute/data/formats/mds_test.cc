@@ -4,6 +4,7 @@
 
 #include "execute/data/formats/testing/some_records.h"
 #include "ground/base/philox.h"
+#include "ground/store/testing/faulty.h"
 
 namespace systole {
 namespace {
@@ -129,6 +130,20 @@ TEST_F(Mds, AShardThatCannotBeOpenedIsTriedOnce) {
   write_whole(*store_, "d/shard.00000.mds", shard).value();
   ASSERT_TRUE(reader->goes_on());
   EXPECT_EQ(to_string(reader->next(record).error()), said);
+}
+
+// What passes, as a disk that does not answer, is no fault of the shard.
+TEST_F(Mds, AShardThatCouldNotBeReadIsTriedAgain) {
+  const std::vector<Fields> made = samples(60);
+  write("d", made);
+  FaultyStore disk(*store_);
+  const auto reader = open_mds({&disk, "d", "d"}).value();
+  disk.inject(ReadFault{disk.reads() + 1, EIO});
+  DataRecord record;
+  EXPECT_EQ(reader->next(record).error().kind, ErrorKind::io);
+  EXPECT_FALSE(reader->goes_on());  // or `on_bad_record: skip` would pass over a good sample
+  reader->read(0, record).value();
+  EXPECT_EQ(fields_of(*reader, record), made[0]);
 }
 
 TEST_F(Mds, TheWriterRefusesWhatWouldNotComeBack) {
