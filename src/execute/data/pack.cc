@@ -4,6 +4,7 @@
 
 #include "execute/data/formats/csv_records.h"
 #include "execute/data/formats/mds.h"
+#include "execute/data/formats/mds_index.h"
 #include "execute/data/formats/parquet/records.h"
 #include "execute/data/formats/webdataset.h"
 
@@ -18,11 +19,13 @@ std::string field_of(const PackOptions& options) {
   return options.to == RecordFormat::webdataset ? "txt" : "text";
 }
 
-// What a folder or file takes.
+// What was written: the file, or the index and the shards that it names.
 Result<Bytes> size_of(Store& store, const std::string& out, RecordFormat format) {
   if (format != RecordFormat::mds) return store.size(out);
-  Bytes sum;
-  for (const std::string& name : TRY(store.list(out))) sum += TRY(store.size(out + "/" + name));
+  const std::string index = out + "/index.json";
+  Bytes sum = TRY(store.size(index));
+  for (const MdsShard& shard : TRY(read_mds_index({&store, index, index})))
+    sum += Bytes(shard.zip.empty() ? shard.raw_bytes : shard.zip_bytes);
   return sum;
 }
 
@@ -130,8 +133,7 @@ class Packing {
 
 Result<Packed> pack_records(const TextFiles& files, Store& out_store, const std::string& out,
                             const PackOptions& options) {
-  // A folder of MDS is one once its index is there, which is written last.
-  if (TRY(out_store.exists(options.to == RecordFormat::mds ? out + "/index.json" : out))) {
+  if (options.to != RecordFormat::mds && TRY(out_store.exists(out))) {
     return error(ErrorKind::exists, "the file is there already: '{}'", out)
         .hinted("name another file, or remove it first");
   }

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "ground/base/units.h"
 #include "operate/cli/testing/run_systole.h"
 
 namespace systole::cli {
@@ -55,11 +56,20 @@ TEST_F(DataPack, packed_documents_are_those_of_the_text) {
     EXPECT_EQ(built.exit.code, 0) << built.err;
     EXPECT_EQ(counts(built.out), counts(text.out)) << out;
   }
-  systole_.write("broken_off/shard.00000.mds", "half");
-  EXPECT_EQ(systole_.run({"data", "pack", "broken_off", "text.txt", "--to", "mds"}).exit.code, 0);
+  systole_.write("broken_off/.systole-unfinished", "");
+  systole_.write("broken_off/shard.00007.mds", "half");
+  const Captured shards = systole_.run({"data", "pack", "broken_off", "text.txt", "--to", "mds"});
+  EXPECT_EQ(shards.exit.code, 0) << shards.err;
+  const std::size_t bytes = read("broken_off/index.json").size() + read("broken_off/shard.00000.mds").size();
+  EXPECT_TRUE(has(shards.out, fmt::format("records of 1 file, {} for ", to_string(Bytes(static_cast<int>(bytes))))))
+      << shards.out;
   EXPECT_EQ(counts(build("broken_off/index.json", ", format: mds").out), counts(text.out));
   const Captured mds = systole_.run({"data", "pack", "broken_off", "text.txt", "--to", "mds"});
-  EXPECT_TRUE(has(mds.err, "the file is there already")) << mds.err;
+  EXPECT_TRUE(has(mds.err, "there is an MDS dataset already\n  hint: name another folder")) << mds.err;
+  systole_.write("theirs/shard.00000.mds", "mine");
+  const Captured theirs = systole_.run({"data", "pack", "theirs", "text.txt", "--to", "mds"});
+  EXPECT_TRUE(has(theirs.err, "the folder is not empty: it has 'shard.00000.mds'")) << theirs.err;
+  EXPECT_EQ(read("theirs/shard.00000.mds"), "mine");
   const Captured again = systole_.run({"data", "pack", "a.tfrecord", "text.txt"});
   EXPECT_EQ(again.exit.code, 1);
   EXPECT_TRUE(has(again.err, "the file is there already")) << again.err;

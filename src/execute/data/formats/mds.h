@@ -32,9 +32,10 @@ struct MdsOptions {
   std::int64_t shard_bytes = std::int64_t{1} << 26;
 };
 
-// Writes into `folder`, which is made if absent; index.json comes last, and without it there is no dataset. The bytes are
-// those of streaming's MDSWriter. Every record has all columns; numbers are given as decimal text.
-// Errors: exists (index.json is there), invalid, unsupported (a column), as Store::create.
+// Writes into `folder`, which is made if absent; index.json comes last, and without it there is no dataset. What a writer
+// that was killed left there, with its mark .systole-unfinished, is removed. The bytes are those of streaming's MDSWriter.
+// Every record has all columns; numbers are given as decimal text.
+// Errors: exists (index.json or another file is there), invalid, unsupported (a column), as Store::create.
 Result<std::unique_ptr<RecordWriter>> create_mds(Store& store, const std::string& folder, MdsOptions options = {});
 
 }  // namespace systole

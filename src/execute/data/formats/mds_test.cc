@@ -158,5 +158,31 @@ TEST_F(Mds, TheWriterRefusesWhatWouldNotComeBack) {
   EXPECT_EQ(create_mds(*store_, "once").error().kind, ErrorKind::exists);
 }
 
+TEST_F(Mds, TheWriterTakesAFolderWithNothingButItsOwnLeftovers) {
+  // Killed amid its second shard.
+  const std::vector<Fields> made = samples(60);
+  write("whole", made);
+  EXPECT_FALSE(store_->exists("whole/.systole-unfinished").value());
+  (void)create_mds(*store_, "d").value();
+  for (const char* left : {"d/shard.00000.mds", "d/shard.00099.mds.zstd", "d/shard.00001.mds.tmp"})
+    write_whole(*store_, left, "half").value();
+  write("d", made);
+  EXPECT_EQ(all_fields(*open("d")), made);
+  EXPECT_EQ(store_->list("d").value(), store_->list("whole").value());
+
+  const auto refused = [&](const std::string& folder, const std::string& name) {
+    const Result<std::unique_ptr<RecordWriter>> created = create_mds(*store_, folder);
+    return !created.ok() && created.error().kind == ErrorKind::exists &&
+           created.error().message == fmt::format("the folder is not empty: it has '{}'", name);
+  };
+  store_->make_dirs("mine").value();
+  write_whole(*store_, "mine/shard.00000.mds", "a shard whose index is elsewhere").value();
+  EXPECT_TRUE(refused("mine", "shard.00000.mds"));
+  EXPECT_EQ(read_text(*store_, "mine/shard.00000.mds").value(), "a shard whose index is elsewhere");
+  (void)create_mds(*store_, "begun").value();
+  store_->make_dirs("begun/more").value();
+  EXPECT_TRUE(refused("begun", "more/"));
+}
+
 }  // namespace
 }  // namespace systole

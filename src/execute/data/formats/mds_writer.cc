@@ -23,6 +23,9 @@ std::string json_list(const std::vector<MdsColumn>& columns, std::string (*item)
   return fmt::format("[{}]", fmt::join(items, ", "));
 }
 
+// In the folder from before the first shard until the index is there: what else is in it is of a writer that was killed.
+constexpr std::string_view kMark = ".systole-unfinished";
+
 class MdsWriter : public RecordWriter {
  public:
   MdsWriter(Store& store, std::string folder, MdsOptions options)
@@ -60,8 +63,9 @@ class MdsWriter : public RecordWriter {
 
   Status finish() override {
     if (!samples_.empty()) TRY(flush());
-    return write_whole(store_, in_folder("index.json"),
-                       fmt::format("{{\"shards\": [{}], \"version\": 2}}", fmt::join(shards_, ", ")));
+    TRY(write_whole(store_, in_folder("index.json"),
+                    fmt::format("{{\"shards\": [{}], \"version\": 2}}", fmt::join(shards_, ", "))));
+    return store_.remove(in_folder(kMark));
   }
 
   Status set_columns(std::span<const RecordField> fields) {
@@ -145,15 +149,37 @@ class MdsWriter : public RecordWriter {
   std::int64_t shard_bytes_ = 0, records_ = 0;
 };
 
+// Whether a writer that was killed may have left a file of this name.
+bool is_leftover(std::string_view name) {
+  const std::string_view shown = name.starts_with('.') ? name.substr(1) : name;
+  return !name.ends_with('/') && (name == kMark || shown.starts_with("shard.") || shown.starts_with("index.json."));
+}
+
+// Makes the folder, marks it and removes what a writer that was killed left there.
+Status clear_folder(Store& store, const std::string& folder) {
+  TRY(make_dirs_synced(store, folder));
+  const auto taken = [&](std::string what) {
+    return error(ErrorKind::exists, "{}", what).at({folder}).hinted("name another folder, or empty this one first");
+  };
+  if (TRY(store.exists(folder + "/index.json"))) return taken("there is an MDS dataset already");
+  const std::string mark = fmt::format("{}/{}", folder, kMark);
+  const bool marked = TRY(store.exists(mark));
+  const std::vector<std::string> names = TRY(store.list(folder));
+  for (const std::string& name : names)
+    if (!marked || !is_leftover(name)) return taken(fmt::format("the folder is not empty: it has '{}'", name));
+  for (const std::string& name : names)
+    if (name != kMark) TRY(store.remove(folder + "/" + name));
+  if (!marked) TRY(TRY(store.create(mark))->close());
+  return store.sync_dir(folder);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RecordWriter>> create_mds(Store& store, const std::string& folder, MdsOptions options) {
-  TRY(make_dirs_synced(store, folder));
-  if (TRY(store.exists(folder + "/index.json")))
-    return error(ErrorKind::exists, "there is an MDS dataset already").at({folder}).hinted("name another folder");
   const bool named = !options.columns.empty();
   auto writer = std::make_unique<MdsWriter>(store, folder, std::move(options));
   if (named) TRY(writer->set_columns({}));
+  TRY(clear_folder(store, folder));
   return std::unique_ptr<RecordWriter>(std::move(writer));
 }
 
