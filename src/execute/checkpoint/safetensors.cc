@@ -7,6 +7,7 @@
 #include "ground/base/document.h"
 #include "ground/base/nearest.h"
 #include "ground/store/git_lfs.h"
+#include "ground/store/unfinished_name.h"
 
 namespace systole::checkpoint {
 
@@ -302,7 +303,7 @@ Status write_safetensors(Store& store, std::string_view path, std::vector<Safete
     return error(ErrorKind::unsupported, "the header takes {} bytes, the format allows {}", header.size(),
                  kHeaderLimit);
   }
-  const std::string temporary = std::string(path) + ".tmp";
+  const std::string temporary = unfinished_name(path, &tensors, ".tmp");
   auto written = write_file(store, temporary, tensors, header);
   if (written) written = store.rename(temporary, path);
   if (!written) {

@@ -1,12 +1,11 @@
 #include "ground/store/content_cache.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <sstream>
 
 #include "ground/base/hash.h"
+#include "ground/store/unfinished_name.h"
 
 namespace systole {
 namespace {
@@ -79,8 +78,7 @@ Status ContentCache::keep(const std::string& key, std::string_view value) {
   const Bytes size(static_cast<std::int64_t>(text.size()));
   if (size > limit_) return {};
   TRY(make_room(size));
-  const std::string part =
-      fmt::format("{}{}.{}-{:x}{}", key, ending_, ::getpid(), reinterpret_cast<std::uintptr_t>(this), kPart);
+  const std::string part = unfinished_name(key + ending_, this, kPart);
   Status written = write(store_, part, text);
   if (written.ok()) written = store_.rename(part, key + ending_);
   if (!written.ok()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ground/store/path.h"
+#include "ground/store/unfinished_name.h"
 
 namespace systole {
 namespace {
@@ -38,8 +39,9 @@ Result<std::string> read_text(Store& store, std::string_view path, Bytes limit) 
 }
 
 Status write_whole(Store& store, std::string_view path, const std::function<Status(WritableFile&)>& write) {
-  const std::string temporary = std::string(path) + ".tmp";
-  Status written = write_new(store, temporary, write);
+  Status written;
+  const std::string temporary = unfinished_name(path, &written, ".tmp");
+  written = write_new(store, temporary, write);
   if (written.ok()) written = store.rename(temporary, path);
   if (!written.ok()) {
     (void)store.remove(temporary);  // best effort: the first error is the one to report

@@ -221,6 +221,22 @@ TEST(PosixStore, says_that_the_folder_is_read_only) {
   EXPECT_FALSE(made.error().hint.empty());
 }
 
+// Nor does it write into a user's file of such a name.
+TEST(WriteWhole, is_apart_from_others_that_write_the_same_file) {
+  const auto store = make_memory_store();
+  store->make_dirs("f").value();
+  write_whole(*store, "f/a.tmp", "mine").value();
+  const auto write = [&](std::string_view text) {
+    return write_whole(*store, "f/a", [&, text](WritableFile& file) -> Status {
+      TRY(file.append(std::as_bytes(std::span(text))));
+      return text == "one" ? write_whole(*store, "f/a", std::string_view("two")) : Status();
+    });
+  };
+  write("one").value();
+  EXPECT_EQ(read_text(*store, "f/a").value(), "one");
+  EXPECT_EQ(read_text(*store, "f/a.tmp").value(), "mine");
+}
+
 TEST(WriteWhole, leaves_nothing_behind_when_it_fails) {
   FaultyStore store;
   write_whole(store, "a", "old").value();

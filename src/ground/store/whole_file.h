@@ -1,7 +1,6 @@
 #pragma once
-// A file of results, written piece by piece, that has its name once it is whole: until then it is NAME.….part, unique to
-// its writer, which goes away if the command fails, but not if it is killed. All functions throw Failure, that of the
-// store.
+// A file of results, written piece by piece, that has its name once it is whole: until then it has an unfinished_name,
+// which goes away if the command fails, but not if it is killed. All functions throw Failure, that of the store.
 //
 //   WholeFile out("vectors.jsonl", "--out vectors.jsonl");
 //   out.append(text);

@@ -1,24 +1,17 @@
 #include "execute/data/formats/partial_file.h"
 
-#include <unistd.h>
+#include "ground/store/path.h"
+#include "ground/store/unfinished_name.h"
 
 namespace systole {
 namespace {
 
 constexpr std::size_t kPendingBytes = std::size_t{1} << 20;
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == path.npos ? std::string() : path.substr(0, slash);
-}
-
 }  // namespace
 
 PartialFile::PartialFile(Store& store, std::string path) : store_(store), path_(std::move(path)) {
-  const std::string folder = folder_of(path_);
-  const std::string name = folder.empty() ? path_ : path_.substr(folder.size() + 1);
-  partial_ = fmt::format("{}.{}.{}-{:x}.partial", path_.substr(0, path_.size() - name.size()), name, ::getpid(),
-                         reinterpret_cast<std::uintptr_t>(this));
+  partial_ = unfinished_name(path_, this, ".partial");
 }
 
 Result<std::unique_ptr<PartialFile>> PartialFile::create(Store& store, std::string path) {
@@ -54,7 +47,7 @@ Status PartialFile::finish() {
   TRY(file_->close());
   TRY(store_.rename(partial_, path_));
   file_.reset();
-  return store_.sync_dir(folder_of(path_));
+  return store_.sync_dir(parent_of(path_));
 }
 
 }  // namespace systole

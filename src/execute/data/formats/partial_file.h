@@ -1,6 +1,7 @@
 #pragma once
 // A file that is written under a hidden name beside `path`, of this writer alone, and has its name once it is whole:
-// what record writers write to. Bytes are gathered, so that small records cost no call of the system each.
+// what record writers write to. The hidden file of a process that is killed stays. Bytes are gathered, so that small
+// records cost no call of the system each.
 
 #include <memory>
 #include <string>
