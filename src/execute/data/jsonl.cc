@@ -116,7 +116,8 @@ Result<bool> is_kept(const Json& json, const RecordFilter& filter, const Where& 
   return kept;
 }
 
-Result<std::string> text_at(const Json& json, JsonField& field, const Where& where) {
+// `takes`: the text is moved out of the record.
+Result<std::string> text_at(Json& json, JsonField& field, const Where& where, bool takes) {
   const std::string& name = field.name;
   const auto refused = [&](std::string what) { return not_usable(where, std::move(what), what_a_line_is(name)); };
   const auto found = json.find(name);
@@ -132,17 +133,21 @@ Result<std::string> text_at(const Json& json, JsonField& field, const Where& whe
   }
   if (found == json.end()) return refused(fmt::format("the object has no field '{}'", name));
   if (!found->is_string()) return refused(fmt::format("field '{}' is a {}, not a string", name, found->type_name()));
-  return found->get_ref<const std::string&>();
+  std::string& text = found->get_ref<std::string&>();
+  if (takes) return std::move(text);
+  return text;
 }
 
 }  // namespace
 
 Result<bool> read_json_record(std::string_view record, const RecordFilter* filter, JsonField& field, JsonField& target,
                               const Where& where, std::string& text, std::string& target_text) {
-  const Json json = TRY(object_of(record, field.name, where));
+  Json json = TRY(object_of(record, field.name, where));
   if (filter != nullptr && !TRY(is_kept(json, *filter, where))) return false;
-  text = TRY(text_at(json, field, where));
-  if (!target.name.empty()) target_text = TRY(text_at(json, target, where));
+  // A target that is a path may lead to the same text.
+  const bool apart = target.name.empty() || (target.name != field.name && json.contains(target.name));
+  text = TRY(text_at(json, field, where, apart));
+  if (!target.name.empty()) target_text = TRY(text_at(json, target, where, true));
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "execute/data/jsonl.h"
 #include "execute/data/testing/made_up_text.h"
 #include "execute/data/testing/text_reading.h"
 
@@ -122,6 +123,22 @@ struct BadJson {
   std::string line, message;
   int col;
 };
+
+// A text is moved out of its record, but not before the target was read.
+TEST(Jsonl, ATargetMayBeTheTextItself) {
+  const std::string record = R"({"a.b": "a text that is too long to stand in the string itself", "b": "short"})";
+  const auto texts = [&](const std::string& field, const std::string& target) {
+    JsonField of_text{field, {}}, of_target{target, {}};
+    std::string text, target_text;
+    EXPECT_TRUE(read_json_record(record, nullptr, of_text, of_target, {}, text, target_text).value());
+    return text + "|" + target_text;
+  };
+  const std::string a = "a text that is too long to stand in the string itself";
+  EXPECT_EQ(texts("a.b", ""), a + "|");
+  EXPECT_EQ(texts("a.b", "b"), a + "|short");
+  EXPECT_EQ(texts("a.b", "a.b"), a + "|" + a);
+  EXPECT_EQ(texts("a.b", "\"a.b\""), a + "|" + a);
+}
 
 TEST_F(TextSource, BadJsonIsPlaced) {
   for (const BadJson& bad :
