@@ -104,7 +104,8 @@ TEST(ContractInt8, IsItsFormulaToTheBit) {
                                                                                  {31, 127},
                                                                                  {33, 128},
                                                                                  {70, 200},
-                                                                                 {129, 576}}) {
+                                                                                 {129, 576},
+                                                                                 {16, 4096}}) {
       if (rows == 300 && n * k > 20000) continue;  // slow without optimisation
       const Product p(rows, n, k);
       const std::vector<float> want = p.wanted();
