@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <unordered_map>
 
+#include "ground/base/letter_case.h"
 #include "ground/base/nearest.h"
 
 namespace systole {
@@ -14,6 +16,7 @@ constexpr std::array<std::string_view, 13> kTypes{"STRING", "BYTES",     "INT64"
                                                   "JSON",   "GEOGRAPHY", "BIGNUMERIC"};
 constexpr std::array<std::string_view, 3> kModes{"NULLABLE", "REQUIRED", "REPEATED"};
 constexpr int kNumericScale = 9, kNumericWhole = 29;  // digits behind and before the point that NUMERIC holds
+constexpr int kBigNumericWhole = 38;                  // before it, of BIGNUMERIC
 
 const char* type_of(const parquet::Column& column) {
   switch (column.meaning) {
@@ -39,26 +42,28 @@ const char* type_of(const parquet::Column& column) {
 
 template <std::size_t N>
 Result<std::string> word_of(std::string_view text, const std::array<std::string_view, N>& words) {
-  std::string word(text);
-  std::ranges::transform(word, word.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::string word = upper_case(text);
   if (std::ranges::find(words, word) != words.end()) return word;
   return error(ErrorKind::invalid, "BigQuery has no type or mode '{}' here", text)
       .hinted(nearest_hint(word, std::vector<std::string>(words.begin(), words.end())));
 }
 
-// BigQuery tells names apart by their letters, whatever the case.
-Status check_new(const std::vector<BigQueryField>& fields, const std::string& name) {
-  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
-  for (const BigQueryField& field : fields) {
-    if (!std::ranges::equal(field.name, name, same)) continue;
-    if (field.name == name)
+// The names so far: BigQuery tells them apart by their letters, whatever the case.
+class Names {
+ public:
+  Status add(const std::string& name) {
+    const auto [there, added] = names_.try_emplace(lower_case(name), name);
+    if (added) return {};
+    if (there->second == name)
       return error(ErrorKind::invalid, "the field '{}' is there twice", name).hinted("name each once");
-    return error(ErrorKind::invalid, "'{}' and '{}' are one name for BigQuery, which ignores their case", field.name,
+    return error(ErrorKind::invalid, "'{}' and '{}' are one name for BigQuery, which ignores their case", there->second,
                  name)
         .hinted("rename one of them");
   }
-  return {};
-}
+
+ private:
+  std::unordered_map<std::string, std::string> names_;
+};
 
 }  // namespace
 
@@ -73,6 +78,7 @@ Status check_bigquery_name(std::string_view name) {
 
 Result<std::vector<BigQueryField>> parse_bigquery_fields(std::string_view text) {
   std::vector<BigQueryField> fields;
+  Names names;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
     const std::string_view one = text.substr(at, end - at);
@@ -82,7 +88,7 @@ Result<std::vector<BigQueryField>> parse_bigquery_fields(std::string_view text) 
       return error(ErrorKind::invalid, "'{}' is no field", one).hinted("id:INT64,lang:STRING,vector:FLOAT64:REPEATED");
     BigQueryField field{.name = std::string(one.substr(0, type)), .type = {}};
     TRY(check_bigquery_name(field.name));
-    TRY(check_new(fields, field.name));
+    TRY(names.add(field.name));
     field.type = TRY(word_of(one.substr(type + 1, mode == one.npos ? mode : mode - type - 1), kTypes));
     if (mode != one.npos) field.mode = TRY(word_of(one.substr(mode + 1), kModes));
     fields.push_back(std::move(field));
@@ -92,13 +98,18 @@ Result<std::vector<BigQueryField>> parse_bigquery_fields(std::string_view text) 
 
 Result<std::vector<BigQueryField>> bigquery_fields(const parquet::Metadata& metadata) {
   std::vector<BigQueryField> fields;
+  Names names;
   for (const parquet::Column& column : metadata.columns) {
     if (!column.outside.empty())
       return error(ErrorKind::unsupported, "column '{}' is {}, and its type is not known here", column.name,
                    column.outside)
           .hinted("leave --schema out: BigQuery takes the types of a Parquet file itself");
+    if (column.meaning == parquet::Meaning::decimal && column.precision - column.scale > kBigNumericWhole)
+      return error(ErrorKind::unsupported, "column '{}' has decimals of {} digits before the point, and BIGNUMERIC {}",
+                   column.name, column.precision - column.scale, kBigNumericWhole)
+          .hinted("write it with a lower precision, or as text");
     TRY(check_bigquery_name(column.name));
-    TRY(check_new(fields, column.name));
+    TRY(names.add(column.name));
     fields.push_back({column.name, type_of(column),
                       column.list       ? "REPEATED"
                       : column.nullable ? "NULLABLE"

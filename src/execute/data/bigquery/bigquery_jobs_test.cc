@@ -197,6 +197,14 @@ TEST(BigQueryJobs, TakeTheFieldsOfAParquetFile) {
   add("ID", Physical::int64);
   EXPECT_NE(bigquery_fields(file).error().message.find("'id' and 'ID' are one name"), std::string::npos);
   file.columns.pop_back();
+  Column& whole = add("whole", Physical::fixed, Meaning::decimal);
+  whole.scale = 2;
+  whole.precision = 40;
+  EXPECT_EQ(bigquery_fields(file).value().back().type, "BIGNUMERIC");
+  whole.precision = 41;
+  EXPECT_EQ(bigquery_fields(file).error().message,
+            "column 'whole' has decimals of 39 digits before the point, and BIGNUMERIC 38");
+  file.columns.pop_back();
   add("who", Physical::bytes).outside = "a struct";
   EXPECT_NE(bigquery_fields(file).error().hint.find("leave --schema out"), std::string::npos);
 }

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "execute/data/formats/parquet/records.h"
 #include "execute/data/formats/parquet/testing/made_up_rows.h"
 
@@ -240,6 +243,13 @@ TEST(Parquet, ADecimalKeepsItsDigits) {
   const File read = File::open(*store, "x", "x").value();
   EXPECT_EQ(read.metadata().columns[0].scale, 2);
   EXPECT_EQ(read.metadata().columns[0].precision, 31);
+  for (const int odd : {77, std::numeric_limits<int>::max()}) {
+    column.precision = odd;
+    const auto lying = store->create("y").value();
+    Writer::create(*lying, {column}, {})->finish().value();
+    EXPECT_EQ(File::open(*store, "y", "y").value().metadata().columns[0].outside,
+              "a decimal with a precision outside 0 to 76");
+  }
 }
 
 TEST(Parquet, RecordsAreRowsAndTheirFieldsColumns) {

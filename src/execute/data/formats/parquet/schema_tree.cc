@@ -1,5 +1,7 @@
 #include "execute/data/formats/parquet/schema_tree.h"
 
+#include <algorithm>
+
 namespace systole::parquet {
 namespace {
 
@@ -28,6 +30,9 @@ void read_time(ThriftReader& thrift, Column& column) {
   });
 }
 
+// A decimal's scale or precision; mismatch() refuses odd ones.
+int digits_of(std::int64_t number) { return static_cast<int>(std::clamp<std::int64_t>(number, -1, 1000)); }
+
 // A union: one of its fields is there, a struct.
 void read_logical(ThriftReader& thrift, SchemaElement& element) {
   Column& column = element.leaf;
@@ -45,8 +50,8 @@ void read_logical(ThriftReader& thrift, SchemaElement& element) {
       case 5:
         column.meaning = Meaning::decimal;
         thrift.fields([&](int part, Type t) {
-          if (part == 1) return column.scale = static_cast<int>(thrift.integer(t)), true;
-          if (part == 2) return column.precision = static_cast<int>(thrift.integer(t)), true;
+          if (part == 1) return column.scale = digits_of(thrift.integer(t)), true;
+          if (part == 2) return column.precision = digits_of(thrift.integer(t)), true;
           return false;
         });
         return true;
@@ -86,8 +91,8 @@ void apply_converted(SchemaElement& element, std::int64_t scale, std::int64_t pr
     case 3: element.list = true; break;
     case 5:
       column.meaning = Meaning::decimal;
-      column.scale = static_cast<int>(scale);
-      column.precision = static_cast<int>(precision);
+      column.scale = digits_of(scale);
+      column.precision = digits_of(precision);
       break;
     case 6: column.meaning = Meaning::date; break;
     case 7: timed(Meaning::time, TimeUnit::millis); break;
@@ -118,6 +123,7 @@ const char* mismatch(const Column& column) {
     case Meaning::timestamp: return integer ? nullptr : "a time or integer that is neither INT32 nor INT64";
     case Meaning::decimal:
       if (column.scale < 0 || column.scale > 38) return "a decimal with a scale outside 0 to 38";
+      if (column.precision < 0 || column.precision > 76) return "a decimal with a precision outside 0 to 76";
       return integer || bytes ? nullptr : "a decimal of an odd type";
     case Meaning::uuid:
       return column.type == Physical::fixed && column.width == 16 ? nullptr : "a UUID not of 16 bytes";
