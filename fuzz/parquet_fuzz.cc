@@ -45,15 +45,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read_everything(*store);
   if (size < 12) return 0;
 
-  static constexpr Codec kCodecs[] = {Codec::none, Codec::snappy, Codec::gzip, Codec::zstd};
-  static constexpr Encoding kEncodings[] = {Encoding::plain,
-                                            Encoding::dictionary,
-                                            Encoding::rle,
-                                            Encoding::delta_binary_packed,
-                                            Encoding::delta_length_byte_array,
-                                            Encoding::delta_byte_array,
-                                            Encoding::byte_stream_split};
-  WriteOptions options{kCodecs[data[0] % 4], kEncodings[data[1] % 7], 1 + data[2] % 2, data[2] % 16 == 0};
+  WriteOptions options{kCodecs[data[0] % kCodecs.size()], kEncodings[data[1] % kEncodings.size()], 1 + data[2] % 2,
+                       data[2] % 16 == 0};
   options.page_bytes = 200;
   const std::vector<Column> every = every_column();
   std::vector<Column> columns;

@@ -54,10 +54,8 @@ TEST(ParquetOracle, FilesOfEitherAreReadByTheOther) {
     ++files;
   }
   EXPECT_EQ(files, 7 * 4 * 2);
-  for (const Encoding encoding :
-       {Encoding::plain, Encoding::dictionary, Encoding::rle, Encoding::delta_binary_packed,
-        Encoding::delta_length_byte_array, Encoding::delta_byte_array, Encoding::byte_stream_split}) {
-    for (const Codec codec : {Codec::none, Codec::snappy, Codec::gzip, Codec::zstd}) {
+  for (const Encoding encoding : kEncodings) {
+    for (const Codec codec : kCodecs) {
       WriteOptions options{codec, encoding, 1 + files % 2};
       options.page_bytes = 1000;
       options.group_rows = 150;

@@ -14,14 +14,6 @@ namespace {
 
 File open(Store& store, const std::string& path) { return File::open(store, path, path).value(); }
 
-constexpr Encoding kEncodings[] = {Encoding::plain,
-                                   Encoding::dictionary,
-                                   Encoding::rle,
-                                   Encoding::delta_binary_packed,
-                                   Encoding::delta_length_byte_array,
-                                   Encoding::delta_byte_array,
-                                   Encoding::byte_stream_split};
-
 TEST(Parquet, EveryColumnInEveryEncodingReadsBack) {
   const std::vector<Column> columns = every_column();
   const auto store = make_memory_store();
@@ -42,7 +34,7 @@ TEST(Parquet, EveryColumnInEveryEncodingReadsBack) {
 
 TEST(Parquet, EveryCompressionReadsBack) {
   const auto store = make_memory_store();
-  for (const Codec codec : {Codec::none, Codec::snappy, Codec::gzip, Codec::zstd}) {
+  for (const Codec codec : kCodecs) {
     for (const bool crc : {true, false}) {
       WriteOptions options{codec, Encoding::dictionary, 2, crc};
       options.page_bytes = 5000;

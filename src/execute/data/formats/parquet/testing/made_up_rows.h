@@ -1,5 +1,5 @@
 #pragma once
-// Columns of every kind, and rows made up from a seed, for tests and the fuzz target.
+// Columns of every kind, all that pages are written in, and rows made up from a seed, for tests and the fuzz target.
 
 #include <array>
 #include <cstring>
@@ -12,6 +12,15 @@
 #include "execute/data/formats/parquet/writer.h"
 
 namespace systole::parquet {
+
+inline constexpr std::array kCodecs{Codec::none, Codec::snappy, Codec::gzip, Codec::zstd};
+inline constexpr std::array kEncodings{Encoding::plain,
+                                       Encoding::dictionary,
+                                       Encoding::rle,
+                                       Encoding::delta_binary_packed,
+                                       Encoding::delta_length_byte_array,
+                                       Encoding::delta_byte_array,
+                                       Encoding::byte_stream_split};
 
 inline Column column_of(std::string name, Physical type, Meaning meaning = Meaning::plain, int width = 0) {
   Column column;
