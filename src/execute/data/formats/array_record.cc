@@ -59,10 +59,7 @@ class ArrayRecordReader : public RecordReader {
   Status read(std::int64_t index, DataRecord& record) override { return find(index, false, record); }
 
   Result<std::string_view> field(const DataRecord& record, std::string_view name) override {
-    if (name == kWholeRecord) return record.bytes;
-    Result<std::string_view> bytes = bytes_of_example(record.bytes, name);
-    if (bytes.ok()) return bytes;
-    return at_record(std::move(bytes).error(), {shown_, record.index, record.byte});
+    return field_of_example(record, name, shown_);
   }
 
  private:

@@ -142,6 +142,13 @@ Result<std::string_view> bytes_of_example(std::string_view record, std::string_v
   return feature.bytes.front();
 }
 
+Result<std::string_view> field_of_example(const DataRecord& record, std::string_view name, const std::string& shown) {
+  if (name == kWholeRecord) return record.bytes;
+  Result<std::string_view> bytes = bytes_of_example(record.bytes, name);
+  if (bytes.ok()) return bytes;
+  return at_record(std::move(bytes).error(), {shown, record.index, record.byte});
+}
+
 std::string make_example(std::span<const RecordField> fields) {
   std::vector<RecordField> sorted(fields.begin(), fields.end());
   std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.name < b.name; });

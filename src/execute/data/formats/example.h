@@ -33,6 +33,9 @@ Result<std::vector<Feature>> parse_example(std::string_view record);
 // features there are.
 Result<std::string_view> bytes_of_example(std::string_view record, std::string_view name);
 
+// A field of a file whose records are Examples, or anything else: kWholeRecord, or bytes_of_example, with its place.
+Result<std::string_view> field_of_example(const DataRecord& record, std::string_view name, const std::string& shown);
+
 // An Example with a byte string for each field, sorted by name: as protobuf's deterministic serialization writes it.
 // REQUIRES: the names differ.
 std::string make_example(std::span<const RecordField> fields);

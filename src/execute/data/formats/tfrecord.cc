@@ -53,10 +53,7 @@ class TfrecordReader : public RecordReader {
   bool goes_on() const override { return goes_on_; }
 
   Result<std::string_view> field(const DataRecord& record, std::string_view name) override {
-    if (name == kWholeRecord) return record.bytes;
-    Result<std::string_view> bytes = bytes_of_example(record.bytes, name);
-    if (bytes.ok()) return bytes;
-    return at_record(std::move(bytes).error(), {shown_, record.index, record.byte});
+    return field_of_example(record, name, shown_);
   }
 
  private:
