@@ -80,7 +80,7 @@ TEST_F(BatchTable, is_whole_or_not_there_and_is_made_again_of_the_lines) {
   write_job("out.parquet", "columns: [id]\n");
   const Captured other = run();
   EXPECT_EQ(other.exit.code, 1) << other.err;
-  EXPECT_NE(other.err.find("'out.parquet' is there, with other columns than the job says\n  hint: rm out.parquet, "),
+  EXPECT_NE(other.err.find("'out.parquet' is there, with other columns than the job says\n  hint: move it away, "),
             std::string::npos)
       << other.err;
 }

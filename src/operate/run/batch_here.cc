@@ -186,7 +186,7 @@ Status ReadJob::seal(bool anew) const {
   if (job.table.empty()) return {};
   const bool is_there = TRY(folder->exists(job.table));
   // Anew, it may be ours all the same: of a process that was killed before its journal said that all is there.
-  if (is_there && anew && !TRY(has_table_record(*folder, lines))) return other_table(*this);
+  if (is_there && anew && !TRY(is_recorded(*folder, lines, job))) return other_table(*this);
   if (is_there) return check_result_table(*folder, lines, job, result({}));
   return write_result_table(*folder, lines, job, input);
 }

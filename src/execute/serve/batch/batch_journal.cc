@@ -127,6 +127,9 @@ Status BatchJournal::begin(std::int64_t now) {
   totals_ = {};
   const std::string line = line_of(header());
   size_ = static_cast<std::int64_t>(line.size());
+  // What the run before said of a table of its output (result_table.h) is of no file that this run makes.
+  const std::string table = folder_ + "/table";
+  if (TRY(store_.exists(table))) TRY(store_.remove(table));
   return write_whole(store_, path_, line);
 }
 

@@ -65,6 +65,21 @@ TEST(BatchJournal, begins_anew_once_the_finished_output_is_gone) {
   EXPECT_EQ(again->began(), 99);
 }
 
+TEST(BatchJournal, begun_anew_says_nothing_of_the_table_of_the_run_before) {
+  const std::unique_ptr<Store> store = make_memory_store();
+  const auto finish = [&] {
+    const auto journal = opened(*store);
+    for (std::size_t row = 0; row < 3; ++row) journal->append(record(row)).value();
+    journal->finish([&] { return write_whole(*store, "out.jsonl.journal/table", "t"); }).value();
+  };
+  finish();
+  EXPECT_TRUE(opened(*store)->is_finished());
+  EXPECT_TRUE(*store->exists("out.jsonl.journal/table"));
+  store->remove("out.jsonl").value();
+  EXPECT_FALSE(opened(*store)->is_finished());
+  EXPECT_FALSE(*store->exists("out.jsonl.journal/table"));
+}
+
 // Cut at every byte of its last line, and behind it.
 TEST(BatchJournal, drops_a_torn_last_line) {
   const std::unique_ptr<Store> whole = make_memory_store();

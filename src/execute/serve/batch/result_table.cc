@@ -9,7 +9,6 @@
 #include "execute/serve/batch/batch_journal.h"
 #include "execute/serve/batch/carried_columns.h"
 #include "ground/base/counted.h"
-#include "ground/base/shell_quoted.h"
 
 namespace systole {
 namespace {
@@ -147,25 +146,26 @@ Status write_result_table(Store& store, const std::string& lines, const BatchJob
   std::vector<ResultColumn> columns = result_columns(job.kind);
   columns.insert(columns.end(), carried.begin(), carried.end());
   // Before the table: a table with a record is always the one that the record tells of.
-  TRY(make_dirs_synced(store, lines + ".journal"));
   TRY(write_whole(store, record_of(lines), record_text(job)));
   const auto give = [&](const TakeRow& take) { return for_each_row(store, lines, job, input, carried, take); };
   return job.table.ends_with(".parquet") ? write_parquet(store, job.table, columns, give)
                                          : write_csv(store, job.table, columns, give);
 }
 
-Result<bool> has_table_record(Store& store, const std::string& lines) { return store.exists(record_of(lines)); }
+Result<bool> is_recorded(Store& store, const std::string& lines, const BatchJob& job) {
+  const std::string record = record_of(lines);
+  return TRY(store.exists(record)) && TRY(read_text(store, record)) == record_text(job);
+}
 
 Status check_result_table(Store& store, const std::string& lines, const BatchJob& job, const std::string& shown) {
   std::vector<std::string> names;
   for (const ResultColumn& column : result_columns(job.kind)) names.push_back(column.name);
   for (const CarriedColumn& column : job.columns) names.push_back(column.name);
-  const std::string record = record_of(lines);
-  const bool is_same = TRY(has_table_record(store, lines)) && TRY(read_text(store, record)) == record_text(job);
+  const bool has_record = TRY(store.exists(record_of(lines))), is_same = TRY(is_recorded(store, lines, job));
   if (is_same && TRY(names_there(store, job.table, shown)) == names) return {};
-  return error(ErrorKind::exists, "'{}' is there, with other columns than the job says", shown)
-      .hinted(fmt::format("rm {}, and type the same command again: it is made anew, and no row is computed",
-                          shell_word(shown)));
+  const char* why = has_record && !is_same ? "with other columns than the job says" : "and not of this job";
+  return error(ErrorKind::exists, "'{}' is there, {}", shown, why)
+      .hinted("move it away, and type the same command again: it is made anew, and no row is computed");
 }
 
 }  // namespace systole

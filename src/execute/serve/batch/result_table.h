@@ -12,15 +12,15 @@
 
 namespace systole {
 
-// Writes job.table from `lines`, the output; replaces what is there. Errors: invalid: the lines are not those of the job;
-// those of the store.
+// Writes job.table from `lines`, the output; replaces what is there. REQUIRES: the folder of the lines' journal is
+// there. Errors: invalid: the lines are not those of the job; those of the store.
 Status write_result_table(Store& store, const std::string& lines, const BatchJob& job, const BatchInput& input);
 
-// Whether a table of these lines was begun, or is there.
-Result<bool> has_table_record(Store& store, const std::string& lines);
+// Whether a table of these lines, with the columns that the job asks for, was begun, or is there.
+Result<bool> is_recorded(Store& store, const std::string& lines, const BatchJob& job);
 
 // That the table there is of the columns that the job asks for, of the same fields. `shown`: its path, for messages.
-// Errors: exists: it has others; those of its format and of the store.
+// Errors: exists: it has others, or is no table of these lines; those of its format and of the store.
 Status check_result_table(Store& store, const std::string& lines, const BatchJob& job, const std::string& shown);
 
 }  // namespace systole

@@ -28,6 +28,7 @@ class ResultTable : public testing::Test {
     job_.kind = kind;
     job_.table = table;
     job_.columns = std::move(columns);
+    store_->make_dirs("lines.journal").value();
     write_whole(*store_, "lines", lines).value();
     return write_result_table(*store_, "lines", job_, BatchInput::read(rows, file).value());
   }
@@ -126,7 +127,19 @@ TEST_F(ResultTable, is_known_by_its_columns_and_not_made_of_other_lines) {
   job_.columns = {{"text", "text"}};
   EXPECT_EQ(to_string(check_result_table(*store_, "lines", job_, "r/t.parquet").error()),
             "error: 'r/t.parquet' is there, with other columns than the job says\n"
-            "  hint: rm r/t.parquet, and type the same command again: it is made anew, and no row is computed");
+            "  hint: move it away, and type the same command again: it is made anew, and no row is computed");
+  EXPECT_FALSE(is_recorded(*store_, "lines", job_).value());
+  // Without its record, and with another file in its place.
+  job_.columns.clear();
+  EXPECT_TRUE(is_recorded(*store_, "lines", job_).value());
+  const auto refused = [&] { return check_result_table(*store_, "lines", job_, "t.parquet").error().message; };
+  const std::string record = text("lines.journal/table");
+  store_->remove("lines.journal/table").value();
+  EXPECT_EQ(refused(), "'t.parquet' is there, and not of this job");
+  write("t.parquet", BatchKind::score, wrong(0), "a\n", {{"text", "text"}}, "in.txt").value();
+  write_whole(*store_, "lines.journal/table", record).value();
+  job_.columns.clear();
+  EXPECT_EQ(refused(), "'t.parquet' is there, and not of this job");
   // The same name, of another field.
   write("v.parquet", BatchKind::score, wrong(0), "{\"label\":1,\"gold\":2}\n", {{"truth", "label"}}, "in.jsonl")
       .value();
@@ -152,6 +165,7 @@ TEST_F(ResultTable, is_whole_or_absent_wherever_the_machine_dies) {
   job_.kind = BatchKind::score;
   job_.table = "t.parquet";
   const BatchInput input = BatchInput::read("a\nb\n", "in.txt").value();
+  store_->make_dirs("lines.journal").value();
   const auto written = [&](FaultyStore& store) { return write_result_table(store, "lines", job_, input); };
   write_whole(*store_, "lines", wrong(0) + wrong(1)).value();
   FaultyStore well(*store_);
