@@ -102,6 +102,23 @@ TEST_F(BatchTable, of_shards_is_that_of_one_process) {
   EXPECT_EQ(text("shared.csv"), text("whole.csv"));
 }
 
+TEST_F(BatchTable, computes_nothing_where_only_what_is_made_of_the_lines_failed) {
+  systole_.write("job.yaml",
+                 "model: model\ninput: rows.jsonl\noutput: out.jsonl\narray: vectors.npy\nkind: "
+                 "embeddings\nprompt: text\npooling: mean\n");
+  systole_.write("vectors.npy/mine", "");
+  const Captured refused = run();
+  EXPECT_EQ(refused.exit.code, 1) << refused.err;
+  EXPECT_TRUE(exists("out.jsonl"));
+  std::filesystem::remove_all(systole_.folder() / "vectors.npy");
+  const Captured ended = run();
+  EXPECT_EQ(ended.exit.code, 0) << ended.err;
+  EXPECT_EQ(ended.err.find(" to compute, with "), std::string::npos) << ended.err;
+  EXPECT_NE(ended.err.find("13 rows, 1 of them with an error, 13 of them finished before"), std::string::npos)
+      << ended.err;
+  EXPECT_TRUE(exists("vectors.npy"));
+}
+
 TEST_F(BatchTable, replaces_no_other_file_and_names_a_column_that_is_none) {
   systole_.write("out.csv", "mine\n");
   write_job("out.csv");

@@ -266,7 +266,10 @@ Result<BatchOutcome> run_batch(const ReadJob& read, const BatchOptions& options,
   const Machine machine = TRY(machine_for(read.served, options.backend, clock));
   const Seconds began = clock.now();
   if (options.dry_run || !journal->is_finished()) {
-    made.stopped = !TRY(compute_rows(read, options, machine, *journal, facts.rows, viewers));
+    // Where only what is made of the lines failed, no model is loaded for it.
+    const bool has_all = journal->totals().rows == static_cast<std::int64_t>(facts.rows);
+    if (options.dry_run || !has_all)
+      made.stopped = !TRY(compute_rows(read, options, machine, *journal, facts.rows, viewers));
     if (!made.stopped && !options.dry_run) {
       TRY(journal->finish([&]() -> Status { return options.shard ? Status() : read.seal(true); }));
     }

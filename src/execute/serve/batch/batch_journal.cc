@@ -283,12 +283,15 @@ Status BatchJournal::finish(const std::function<Status()>& make_more) {
   CHECK(totals_.rows == static_cast<std::int64_t>(places_.size()), "{} of {} rows", totals_.rows, places_.size());
   if (file_ == nullptr) TRY(open_to_append());
   TRY(sync());  // also what a killed process left: the output must not be there without its rows
-  const bool is_ours = TRY(is_written());
-  TRY(write_whole(store_, output_, [&](WritableFile& file) -> Status {
-    TRY(for_each_piece([&](std::string_view piece) { return file.append(std::as_bytes(std::span(piece))); }));
-    if (!is_ours && TRY(store_.exists(output_))) return other_output();
-    return {};
-  }));
+  if (TRY(is_written())) {
+    TRY(store_.sync_dir(""));  // perhaps the process was killed amid this
+  } else {
+    TRY(write_whole(store_, output_, [&](WritableFile& file) -> Status {
+      TRY(for_each_piece([&](std::string_view piece) { return file.append(std::as_bytes(std::span(piece))); }));
+      if (TRY(store_.exists(output_))) return other_output();
+      return {};
+    }));
+  }
   if (file_ != nullptr) TRY(file_->close());
   file_.reset();
   if (make_more) TRY(make_more());

@@ -79,9 +79,9 @@ class BatchJournal {
   // REQUIRES: not has(record.row). Errors: no_space, io; the journal can be opened again.
   Status append(const BatchRecord& record);
   Status sync();
-  // Writes the output whole, calls `make_more`, which makes of it what lies beside it, and then the journal says so. Does
-  // nothing once that has happened. REQUIRES: it has all rows. Errors: exists: another program has made the output
-  // meanwhile; those of `make_more`. The journal keeps the rows then.
+  // Writes the output whole, unless it is there with these rows, calls `make_more`, which makes of it what lies beside
+  // it, and then the journal says so. Does nothing once that has happened. REQUIRES: it has all rows. Errors: exists:
+  // another program has made the output meanwhile; those of `make_more`. The journal keeps the rows then.
   Status finish(const std::function<Status()>& make_more = {});
 
  private:

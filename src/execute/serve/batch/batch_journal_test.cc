@@ -202,6 +202,19 @@ TEST(BatchJournal, knows_its_output_where_it_was_killed_before_it_said_so) {
   EXPECT_EQ(*read_text(*store, "out.jsonl"), "line 0\nline 1\nline 2\n");
 }
 
+TEST(BatchJournal, writes_no_output_again_where_only_what_follows_failed) {
+  FaultyStore store;
+  const auto journal = opened(store);
+  for (std::size_t row = 0; row < 3; ++row) journal->append(record(row)).value();
+  EXPECT_EQ(journal->finish([] { return Status(error(ErrorKind::exists, "a table")); }).error().message, "a table");
+  const std::size_t before = store.calls().size();
+  journal->finish().value();
+  const std::vector<std::string> calls = store.calls();
+  for (std::size_t i = before; i < calls.size(); ++i)
+    EXPECT_FALSE(calls[i].starts_with("rename") && calls[i].ends_with("out.jsonl")) << calls[i];
+  EXPECT_TRUE(journal->is_finished());
+}
+
 TEST(BatchJournal, of_another_job_without_a_row_is_no_obstacle) {
   const std::unique_ptr<Store> store = make_memory_store();
   opened(*store);
