@@ -9,6 +9,7 @@
 #include "ground/base/files.h"
 #include "ground/base/shell_quoted.h"
 #include "ground/base/text_file.h"
+#include "operate/cli/comma_list.h"
 #include "operate/run/rendered_folder.h"
 
 namespace systole::cli {
@@ -46,16 +47,6 @@ std::vector<BigQueryField> fields_of(const std::string& schema) {
   return bigquery_fields(file.metadata()).value();
 }
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    parts.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
-
 std::vector<BigQueryJob> jobs_of(const BigQueryOptions& options) {
   if (is_bucket(options.from) == is_bucket(options.to)) {
     fail(error(ErrorKind::invalid, "one of '{}' and '{}' is a table, the other files in a bucket", options.from,
@@ -77,9 +68,9 @@ std::vector<BigQueryJob> jobs_of(const BigQueryOptions& options) {
   }
   if (!options.query.empty())
     fail(error(ErrorKind::invalid, "--query: files are loaded as they are").hinted("leave --query out"));
-  return {
-      load_job(split(options.from), table, place, fields_of(options.schema), write_of(options, BigQueryWrite::append))
-          .value()};
+  return {load_job(comma_list(options.from), table, place, fields_of(options.schema),
+                   write_of(options, BigQueryWrite::append))
+              .value()};
 }
 
 Node node_of(const std::vector<BigQueryJob>& jobs) {

@@ -10,6 +10,7 @@
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
 #include "ground/store/object_files.h"
+#include "operate/cli/comma_list.h"
 #include "operate/run/named_objects.h"
 #include "operate/run/store_access.h"
 
@@ -37,16 +38,6 @@ FileInPlace file_named(const std::string& name) {
   }
   auto files = std::make_unique<ObjectFiles>(*found.place.objects);
   return {std::move(found.place.objects), std::move(files), found.objects[0].path};
-}
-
-std::vector<std::string> names_in(std::string_view text) {
-  std::vector<std::string> names;
-  for (std::size_t at = 0; !text.empty() && at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    names.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return names;
 }
 
 RecordFormat format_of(const std::string& file) {
@@ -94,7 +85,7 @@ ExitCode data_cat(const DataCatOptions& options, Context& context) {
   const NamedRecords records = open_named_records(options.file);
   const std::unique_ptr<RecordReader>& reader = records.reader;
   reader->pass_over(needed_by(filters)).value();
-  const std::vector<std::string> columns = names_in(options.columns);
+  const std::vector<std::string> columns = comma_list(options.columns);
   Node list = Node::sequence();
   DataRecord record;
   for (std::int64_t given = 0; given < options.head && !context.out.closed() && reader->next(record).value();) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "operate/cli/testing/run_systole.h"
+#include "operate/cli/testing/data_job.h"
 
 namespace systole::cli {
 namespace {
@@ -12,20 +12,13 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 class DataCat : public testing::Test {
  protected:
   void SetUp() override {
-    std::string text;
-    for (int i = 0; i < 300; ++i) text += fmt::format("alpha {} of beta{}\n", i * 7919 % 1000, i % 13);
-    systole_.write("text.txt", text);
+    systole_.write("text.txt", data_text());
     const Captured packed = systole_.run({"data", "pack", "x.parquet", "text.txt"});
     ASSERT_EQ(packed.exit.code, 0) << packed.err;
     EXPECT_TRUE(has(packed.out, "x.parquet: 300 records of 1 file, ")) << packed.out;
   }
   Captured build(const std::string& files, const std::string& more = {}) const {
-    systole_.write("job.yaml", fmt::format("systole: 1\nname: text\nmodel: {{ family: gpt, layers: 1, width: 16, "
-                                           "heads: 2, context: 32 }}\ndata: {{ train: {{ files: {}{} }}, folder: data, "
-                                           "tokenizer: {{ vocabulary: 300 }} }}\ntrain: {{ batch: 2, steps: 3, "
-                                           "optimizer: {{ kind: sgd, rate: 1e-2 }} }}\n",
-                                           files, more));
-    return systole_.run({"data", "build", "job.yaml"});
+    return build_data(systole_, files, more);
   }
   SystoleRunner systole_;
 };

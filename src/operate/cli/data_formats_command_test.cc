@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "operate/cli/testing/run_systole.h"
+#include "operate/cli/testing/data_job.h"
 
 namespace systole::cli {
 namespace {
@@ -16,25 +16,18 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 class DataFormats : public testing::Test {
  protected:
   void SetUp() override {
-    std::string text, chat;
+    std::string chat;
     for (int i = 0; i < 300; ++i) {
-      const std::string line = fmt::format("alpha {} of beta{}", i * 7919 % 1000, i % 13);
-      text += line + "\n";
       chat += fmt::format(
           "{{\"lang\": \"{}\", \"score\": {}, \"messages\": [{{\"content\": \"{}\"}}, {{\"content\": \"yes\"}}]}}\n",
-          i % 3 == 0 ? "en" : "de", i / 300.0, line);
+          i % 3 == 0 ? "en" : "de", i / 300.0, data_line(i));
     }
-    systole_.write("text.txt", text);
+    systole_.write("text.txt", data_text());
     systole_.write("chat.jsonl", chat);
     systole_.write("again.jsonl", chat);
   }
   Captured build(const std::string& files, const std::string& more = {}) const {
-    systole_.write("job.yaml", fmt::format("systole: 1\nname: text\nmodel: {{ family: gpt, layers: 1, width: 16, "
-                                           "heads: 2, context: 32 }}\ndata: {{ train: {{ files: {}{} }}, folder: data, "
-                                           "tokenizer: {{ vocabulary: 300 }} }}\ntrain: {{ batch: 2, steps: 3, "
-                                           "optimizer: {{ kind: sgd, rate: 1e-2 }} }}\n",
-                                           files, more));
-    return systole_.run({"data", "build", "job.yaml"});
+    return build_data(systole_, files, more);
   }
   // Documents of train and held out, or what went wrong.
   static std::string documents(const Captured& built) {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "ground/base/units.h"
-#include "operate/cli/testing/run_systole.h"
+#include "operate/cli/testing/data_job.h"
 
 namespace systole::cli {
 namespace {
@@ -15,23 +15,14 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 class DataPack : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string text;
-    for (int i = 0; i < 300; ++i) text += fmt::format("alpha {} of beta{}\n", i * 7919 % 1000, i % 13);
-    systole_.write("text.txt", text);
-  }
+  void SetUp() override { systole_.write("text.txt", data_text()); }
   std::string read(const std::string& file) const {
     std::ostringstream text;
     text << std::ifstream(systole_.folder() / file, std::ios::binary).rdbuf();
     return text.str();
   }
   Captured build(const std::string& files, const std::string& more = {}) const {
-    systole_.write("job.yaml", fmt::format("systole: 1\nname: text\nmodel: {{ family: gpt, layers: 1, width: 16, "
-                                           "heads: 2, context: 32 }}\ndata: {{ train: {{ files: {}{} }}, folder: data, "
-                                           "tokenizer: {{ vocabulary: 300 }} }}\ntrain: {{ batch: 2, steps: 3, "
-                                           "optimizer: {{ kind: sgd, rate: 1e-2 }} }}\n",
-                                           files, more));
-    return systole_.run({"data", "build", "job.yaml"});
+    return build_data(systole_, files, more);
   }
   // "train  284  3,970": documents and tokens of a split.
   static std::string counts(const std::string& shown) {
