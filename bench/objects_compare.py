@@ -38,7 +38,7 @@ def serve(path, crc):
         def handle(self):
             try:
                 super().handle()
-            except ConnectionError:  # the reader breaks off what a second try has answered
+            except ConnectionError:  # a hedged read: the slower of two requests is closed
                 pass
 
         def do_HEAD(self):

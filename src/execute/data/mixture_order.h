@@ -102,7 +102,8 @@ class MixtureOrder {
 // Shares of rows that give `weights` in another unit: `units` of each source in its `rows` (tokens, documents, bytes).
 std::vector<double> shares_of_rows(std::span<const double> weights, std::span<const std::int64_t> units,
                                    std::span<const std::int64_t> rows);
-// In proportion to size^(1/temperature) of each source, the largest 1 and none 0: 1 draws in proportion to size; the larger, the more even.
+// In proportion to size^(1/temperature) of each source, the largest 1 and none 0: 1 draws in proportion to size; the
+// larger, the more even.
 std::vector<double> weights_by_size(std::span<const std::int64_t> sizes, double temperature);
 
 }  // namespace systole

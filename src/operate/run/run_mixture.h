@@ -25,7 +25,8 @@ Result<MixtureInputs> mixture_inputs_of(const Workload& workload, BucketFiles& f
 std::int64_t rows_of_steps(const Workload& workload, std::int64_t steps);
 // The steps that training takes if their number is known, in rows.
 std::optional<std::int64_t> rows_of_run(const Workload& workload);
-// Refuses a run of more steps than the mixture has rows for, and one of nobody knows how many if they end. Errors: invalid, with the steps there are.
+// Refuses a run of more steps than the mixture has rows for, and one of an unknown number of steps if the rows end.
+// Errors: invalid, with the steps there are.
 Status check_mixture_lasts(const Workload& workload, const Data& data, const WorkloadSource& source);
 
 }  // namespace systole

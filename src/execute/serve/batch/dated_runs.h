@@ -1,7 +1,7 @@
 #pragma once
 // The runs of a scheduled job: each in a folder of its own beside the others, named by the time at which it was due. A
-// run is finished when its journal says so, which comes after the output and all that is made of it: what was moved away later is
-// not made again.
+// run is finished when its journal says so, which comes after the output and all that is made of it: what was moved
+// away later is not made again.
 //
 //   vectors/2026-11-28T02-30+0100/vectors.jsonl        output: vectors/vectors.jsonl
 

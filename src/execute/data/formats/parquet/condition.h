@@ -19,7 +19,8 @@ struct Condition {
   std::variant<std::int64_t, double, std::string> value;
 };
 
-// Nothing where the column's own values are not what a filter compares: a list, a number with a text, a FLOAT, a decimal, a time.
+// Nothing where the column's own values are not what a filter compares: a list, a number with a text, a FLOAT, a
+// decimal, a time.
 std::optional<Condition> condition_of(const FieldComparison& comparison, const Column& column, std::size_t index);
 
 // `column` is the condition's.
