@@ -71,7 +71,6 @@ void read_table_from(std::span<const std::byte> description) {
     table.pieces.push_back({static_cast<std::uint64_t>(table.tokens), length, length});
     table.tokens += length;
     table.bytes += length;
-    if (number(at) < 200) table.first.push_back(table.pieces.size());  // else the row has a further piece
   }
   const Result<Packing> read = parse_packing(serialise(table), "made.rows");
   if (!read.ok()) return;

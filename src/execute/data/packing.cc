@@ -39,7 +39,7 @@ Status cut(const TokenShard& shard, std::int64_t document, std::uint64_t base, c
   return Done{};
 }
 
-// Sorts the pieces by row, keeping their order within a row.
+// Sorts the pieces of a packed table by row, keeping their order within a row.
 void arrange(Packing& packing, std::vector<Piece> pieces, const std::vector<std::uint32_t>& rows) {
   std::uint32_t count = 0;
   for (const std::uint32_t row : rows) count = std::max(count, row + 1);
@@ -68,8 +68,9 @@ std::vector<std::uint32_t> bucketed_rows(Packing& packing, std::span<const Piece
   return rows;
 }
 
-std::uint64_t hash_of_tables(const Packing& packing) {
-  const std::uint64_t rows = hash64(std::as_bytes(std::span(packing.first)));
+// `first`: the first column of the file.
+std::uint64_t hash_of_tables(const Packing& packing, std::span<const std::byte> first) {
+  const std::uint64_t rows = hash64(first);
   const std::uint64_t pieces = hash64(std::as_bytes(std::span(packing.pieces)), rows);
   return packing.buckets.empty() ? pieces : hash64(std::as_bytes(std::span(packing.buckets)), pieces);
 }
@@ -95,8 +96,8 @@ Status check_buckets(const Packing& packing, const std::string& name) {
     if (first_row != row || end <= row || end > packing.rows())
       return damaged(name, fmt::format("the rows of the bucket of {} are not those between its neighbours", edge));
     for (; row < end; ++row) {
-      const std::span<const Piece> pieces = packing.row(row);
-      if (pieces.size() != 1 || pieces[0].length > edge || pieces[0].length <= below)
+      const Piece& piece = packing.row(row)[0];
+      if (piece.length > edge || piece.length <= below)
         return damaged(name, fmt::format("row {} does not belong to the bucket of {}", row, edge));
     }
     below = edge;
@@ -104,16 +105,24 @@ Status check_buckets(const Packing& packing, const std::string& name) {
   return Done{};
 }
 
-// Checks what a reader relies on, beyond the checksums.
-Status check_tables(const Packing& packing, std::size_t pieces, const std::string& name) {
+// That rows hold all pieces in order; where a row is one piece, that `first`, the first column of the file, says so.
+Status check_first(const Packing& packing, std::span<const std::byte> first, const std::string& name) {
+  const std::size_t pieces = packing.pieces.size();
+  if (packing.one_each()) {
+    bool each = first.size() == 8 * (pieces + 1);
+    for (std::size_t row = 0; each && row <= pieces; ++row) each = get<std::uint64_t>(first, 8 * row) == row;
+    return each ? Status() : damaged(name, "its rows do not hold a piece each");
+  }
   if (packing.first.front() != 0 || packing.first.back() != pieces)
     return damaged(name, "its rows do not hold its pieces");
+  if (!std::ranges::is_sorted(packing.first)) return damaged(name, "its rows do not ascend");
+  return Done{};
+}
+
+// Checks what a reader relies on, beyond the checksums. REQUIRES: check_first.
+Status check_tables(const Packing& packing, const std::string& name) {
   std::uint64_t tokens = 0, bytes = 0;
   for (std::int64_t i = 0; i < packing.rows(); ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    if (packing.first[at] > packing.first[at + 1] || packing.first[at + 1] > pieces) {
-      return damaged(name, "its rows do not ascend");
-    }
     std::uint64_t row = 0;
     for (const Piece& piece : packing.row(i)) {
       if (piece.length == 0) return damaged(name, "a piece is empty");
@@ -219,23 +228,30 @@ Result<Packing> pack(std::span<const TokenShard> shards, const Tokenizer& tokeni
     infos.push_back(shard.info());
   }
   packing.inputs = packing_inputs(infos, sequence_length, rule.policy, packing.asked);
-  std::vector<std::uint32_t> rows(pieces.size());
   if (rule.policy == PackingPolicy::bucketed) {
     LengthHistogram lengths;
     for (const Piece& piece : pieces) lengths.add(piece.length);
-    rows = bucketed_rows(packing, pieces, bucket_edges(lengths, sequence_length, rule.edges));
+    const std::vector<std::uint32_t> rows =
+        bucketed_rows(packing, pieces, bucket_edges(lengths, sequence_length, rule.edges));
+    packing.pieces.resize(pieces.size());
+    for (std::size_t i = 0; i < pieces.size(); ++i) packing.pieces[rows[i]] = pieces[i];
   } else if (rule.policy == PackingPolicy::packed) {
     std::vector<std::uint32_t> lengths(pieces.size());
     for (std::size_t i = 0; i < pieces.size(); ++i) lengths[i] = pieces[i].length;
-    rows = best_fit_rows(lengths, sequence_length);
+    arrange(packing, std::move(pieces), best_fit_rows(lengths, sequence_length));
   } else {
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::uint32_t>(i);
+    pieces.shrink_to_fit();
+    packing.pieces = std::move(pieces);
   }
-  arrange(packing, std::move(pieces), rows);
   return packing;
 }
 
 std::vector<std::byte> serialise(const Packing& packing) {
+  std::vector<std::uint64_t> own;  // of one piece a row
+  for (std::int64_t row = 0; packing.one_each() && row <= packing.rows(); ++row)
+    own.push_back(static_cast<std::uint64_t>(row));
+  const auto rows = std::as_bytes(std::span(packing.one_each() ? own : packing.first)),
+             pieces = std::as_bytes(std::span(packing.pieces));
   std::vector<std::byte> bytes;
   put(bytes, std::string_view("SYSPACKS"));
   put(bytes, packing.policy == PackingPolicy::bucketed ? kBucketVersion : kVersion);
@@ -246,13 +262,12 @@ std::vector<std::byte> serialise(const Packing& packing) {
   }
   put(bytes, packing.inputs.high);
   put(bytes, packing.inputs.low);
-  put(bytes, hash_of_tables(packing));
+  put(bytes, hash_of_tables(packing, rows));
   put(bytes, packing.asked.high);
   put(bytes, packing.asked.low);
   put(bytes, static_cast<std::uint64_t>(packing.buckets.size()));
   bytes.resize(kHeaderBytes - 8);
   put(bytes, hash64(bytes));
-  const auto rows = std::as_bytes(std::span(packing.first)), pieces = std::as_bytes(std::span(packing.pieces));
   bytes.insert(bytes.end(), rows.begin(), rows.end());
   bytes.insert(bytes.end(), pieces.begin(), pieces.end());
   const auto buckets = std::as_bytes(std::span(packing.buckets));
@@ -286,16 +301,20 @@ Result<Packing> parse_packing(std::span<const std::byte> bytes, const std::strin
                   .inputs = {get<std::uint64_t>(bytes, 56), get<std::uint64_t>(bytes, 64)},
                   .asked = {get<std::uint64_t>(bytes, 80), get<std::uint64_t>(bytes, 88)},
                   .buckets = std::vector<RowBucket>(buckets),
-                  .first = std::vector<std::uint64_t>(rows + 1),
                   .pieces = std::vector<Piece>(pieces),
                   .tokens = static_cast<std::int64_t>(get<std::uint64_t>(bytes, 40)),
                   .bytes = static_cast<std::int64_t>(get<std::uint64_t>(bytes, 48))};
-  std::memcpy(packing.first.data(), bytes.data() + kHeaderBytes, 8 * packing.first.size());
-  if (pieces > 0)
-    std::memcpy(packing.pieces.data(), bytes.data() + kHeaderBytes + 8 * packing.first.size(), 16 * pieces);
+  const std::span<const std::byte> first = bytes.subspan(kHeaderBytes, 8 * (rows + 1));
+  if (!packing.one_each()) {
+    packing.first.resize(rows + 1);
+    std::memcpy(packing.first.data(), first.data(), first.size());
+  }
+  if (pieces > 0) std::memcpy(packing.pieces.data(), first.data() + first.size(), 16 * pieces);
   if (buckets > 0) std::memcpy(packing.buckets.data(), bytes.data() + bytes.size() - 16 * buckets, 16 * buckets);
-  if (get<std::uint64_t>(bytes, 72) != hash_of_tables(packing)) return damaged(name, "its tables' checksum differs");
-  TRY(check_tables(packing, pieces, name));
+  if (get<std::uint64_t>(bytes, 72) != hash_of_tables(packing, first))
+    return damaged(name, "its tables' checksum differs");
+  TRY(check_first(packing, first, name));
+  TRY(check_tables(packing, name));
   return packing;
 }
 

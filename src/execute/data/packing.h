@@ -24,7 +24,7 @@
 //    72   8  hash of the tables                        80  16  bucketed: hash of the edges asked for; else zeros
 //    96   8  buckets; 0 if not bucketed               104  16  zeros
 //   120   8  hash of bytes 0..119
-//   per row, and once more at the end: 8  index of its first piece
+//   per row, and once more at the end: 8  index of its first piece; not packed: 0, 1, .. (not kept in memory)
 //   per piece: 8 first token, counted over all shards   4 tokens   4 bytes of text
 //   per bucket, ascending: 8 edge   8 its first row
 // The version is 2 if bucketed, else 1, as tables were written before there were buckets.
@@ -84,18 +84,19 @@ struct Packing {
   std::int64_t sequence_length = 0;
   Hash128 inputs, asked;                // asked: PackingRule::asked()
   std::vector<RowBucket> buckets;       // of bucketed, ascending, each with rows
-  std::vector<std::uint64_t> first{0};  // index of each row's first piece; one more at the end
+  std::vector<std::uint64_t> first{0};  // of packed: index of each row's first piece; one more at the end
   std::vector<Piece> pieces;            // row after row
   std::int64_t tokens = 0, bytes = 0;   // of all pieces
 
-  std::int64_t rows() const { return static_cast<std::int64_t>(first.size()) - 1; }
+  bool one_each() const { return policy != PackingPolicy::packed; }  // a row is one piece
+  std::int64_t rows() const { return static_cast<std::int64_t>(one_each() ? pieces.size() : first.size() - 1); }
   std::int64_t positions() const;                                // of all rows, each as long as its bucket's edge, or T
   std::int64_t padding() const { return positions() - tokens; }  // positions that predict nothing
   std::int64_t bucket_rows(std::size_t bucket) const;
   std::vector<std::int64_t> edges() const;  // lengths that rows are read in: of the buckets; T if not bucketed
   std::span<const Piece> row(std::int64_t row) const {
     const auto i = static_cast<std::size_t>(row);
-    return std::span(pieces).subspan(first[i], first[i + 1] - first[i]);
+    return one_each() ? std::span(pieces).subspan(i, 1) : std::span(pieces).subspan(first[i], first[i + 1] - first[i]);
   }
   Bytes resident() const;
   bool operator==(const Packing&) const = default;

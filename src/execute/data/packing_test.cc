@@ -173,5 +173,22 @@ TEST_F(Packed, EveryFlippedBitAndCutOfTheTableIsFound) {
   EXPECT_EQ(parse_packing(newer, "t.rows").error().kind, ErrorKind::unsupported);
 }
 
+// A row of a padded table is one piece: its index takes no memory, and a table of two in a row is damaged.
+TEST_F(Packed, APaddedTableHoldsAPieceEach) {
+  const Packing padded = pack(shards_, *tokenizer_, 64, PackingPolicy::padded).value();
+  EXPECT_EQ(parse_packing(serialise(padded), "t.rows").value(), padded);
+  EXPECT_LE(parse_packing(serialise(padded), "t.rows")->resident(), Bytes(16 * padded.rows() + 8));
+  EXPECT_LE(padded.resident(), Bytes(16 * padded.rows() + 8));
+  // A packed table that calls itself padded, its checksums right.
+  std::vector<std::byte> lying = serialise(pack(shards_, *tokenizer_, 64, PackingPolicy::packed).value());
+  lying[12] = std::byte{1};
+  const std::uint64_t header = hash64(std::span(lying).first(120));
+  std::memcpy(lying.data() + 120, &header, sizeof header);
+  const auto read = parse_packing(lying, "t.rows");
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().kind, ErrorKind::corrupt);
+  EXPECT_NE(read.error().message.find("do not hold a piece each"), std::string::npos) << read.error().message;
+}
+
 }  // namespace
 }  // namespace systole
