@@ -77,6 +77,24 @@ TEST_F(Build, FilesOfTheirOwnAreHeldOutAndLeaksAreCounted) {
   EXPECT_EQ(dataset.manifest.held_out_also_in_train, 1);
 }
 
+// A table under the name of one with other edges: found where it is read alone, too.
+TEST_F(Build, ATableOfOtherBucketsIsNotRead) {
+  const PackingRule rules[] = {PackingRule::bucketed({.edges = {8}}), PackingRule::bucketed({.edges = {16}})};
+  std::string paths[2];
+  std::optional<Dataset> dataset;
+  for (int i : {0, 1}) {
+    options_.policy = rules[i];
+    dataset = build();
+    paths[i] = packing_path(dataset->manifest.key, false, 32, rules[i]);
+    EXPECT_TRUE(read_packing(*out_, dataset->manifest, false, 32, rules[i]).ok());
+  }
+  write_whole(*out_, paths[0], read_all(*out_, paths[1]).value()).value();
+  const auto read = read_packing(*out_, dataset->manifest, false, 32, rules[0]);
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().message, "this packing table has other buckets than its name says");
+  EXPECT_EQ(open_dataset(*out_, dataset->manifest.key, 32, rules[0]).error().kind, ErrorKind::corrupt);
+}
+
 TEST_F(Build, EqualInputsBuildNothingAgain) {
   const Dataset first = build();
   EXPECT_EQ(first.built,

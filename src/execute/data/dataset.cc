@@ -56,16 +56,9 @@ Result<std::shared_ptr<const PackedTokens>> open_split(Store& store, const Token
                                                        const PackingRule& rule) {
   const SplitTokens& split = held_out ? manifest.held_out : manifest.train;
   if (split.shards.empty()) return std::shared_ptr<const PackedTokens>();
-  const std::string path = packing_path(manifest.key, held_out, sequence_length, rule);
-  if (!TRY(store.exists(path))) return not_built(fmt::format("the packing table '{}'", path));
   auto data = std::make_shared<PackedTokens>();
+  data->packing = TRY(read_packing(store, manifest, held_out, sequence_length, rule));
   data->shards = TRY(open_shards(store, manifest, split, tokenizer.eos(), false));
-  data->packing = TRY(open_packing(store, path, split));
-  if (data->packing.asked != (held_out ? rule.of_held_out() : rule).asked()) {
-    return error(ErrorKind::corrupt, "this packing table has other buckets than its name says")
-        .at({path})
-        .hinted("remove it and build the data again: `systole data build`");
-  }
   data->bos = tokenizer.bos();
   return std::shared_ptr<const PackedTokens>(std::move(data));
 }
@@ -83,7 +76,13 @@ Result<Packing> read_packing(Store& store, const TokensManifest& manifest, bool 
                              const PackingRule& rule) {
   const std::string path = packing_path(manifest.key, held_out, sequence_length, rule);
   if (!TRY(store.exists(path))) return not_built(fmt::format("the packing table '{}'", path));
-  return open_packing(store, path, held_out ? manifest.held_out : manifest.train);
+  Packing packing = TRY(open_packing(store, path, held_out ? manifest.held_out : manifest.train));
+  if (packing.asked != (held_out ? rule.of_held_out() : rule).asked()) {
+    return error(ErrorKind::corrupt, "this packing table has other buckets than its name says")
+        .at({path})
+        .hinted("remove it and build the data again: `systole data build`");
+  }
+  return packing;
 }
 
 Result<TokensManifest> read_tokens_manifest(Store& store, const std::string& key) {

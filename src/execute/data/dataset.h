@@ -74,7 +74,7 @@ Result<TokensManifest> read_tokens_manifest(Store& store, const std::string& key
 Result<Dataset> open_dataset(Store& store, const std::string& key, std::int64_t sequence_length,
                              const PackingRule& rule);
 std::string packing_path(const std::string& key, bool held_out, std::int64_t sequence_length, const PackingRule& rule);
-// The table of one split alone. Errors: not_found; those of parse_packing; corrupt, it is of other shards.
+// The table of one split alone. Errors: not_found; those of parse_packing; corrupt: it is of other shards or buckets.
 Result<Packing> read_packing(Store& store, const TokensManifest& manifest, bool held_out, std::int64_t sequence_length,
                              const PackingRule& rule);
 // The keys of the datasets in a folder, sorted.
