@@ -41,6 +41,12 @@ inline std::int64_t rows_of_bucket(std::int64_t batch, std::int64_t longest, std
   return batch * (longest / edge);
 }
 
+// The steps of an epoch that `rows` rows make, `each` of them a step: the last is filled up with empty rows, or
+// dropped.
+inline std::int64_t steps_of_bucket(std::int64_t rows, std::int64_t each, bool drop_remainder) {
+  return drop_remainder ? rows / each : (rows + each - 1) / each;
+}
+
 struct EdgeRequest {
   std::int64_t shapes = 1;      // at most so many edges
   std::optional<double> waste;  // with as few edges as keep padding_share at or below it

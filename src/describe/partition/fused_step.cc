@@ -6,6 +6,7 @@
 
 #include "describe/ir/work.h"
 #include "describe/ops/ops.h"
+#include "describe/partition/training.h"
 #include "describe/program/arena.h"
 #include "describe/program/memory.h"
 
@@ -213,9 +214,7 @@ Function joined(const Program& program, const Schedule& train, const std::set<in
 }  // namespace
 
 Program fused_step(const Program& program) {
-  const auto is_step = [](const Schedule& schedule) {
-    return schedule.name == "train" || schedule.name.starts_with("train.");
-  };
+  const auto is_step = [](const Schedule& schedule) { return is_train_schedule(schedule.name); };
   std::set<int> others;  // functions
   for (const Schedule& schedule : program.schedules) {
     for (const Action& action : schedule.actions) {

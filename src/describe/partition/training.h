@@ -28,6 +28,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "describe/autodiff/autodiff.h"
 #include "describe/ops/ops.h"
@@ -66,6 +67,7 @@ struct StepShape {
   Graph loss;
 };
 std::string train_schedule(std::int64_t length);  // "train.64"
+bool is_train_schedule(std::string_view name);    // "train" or "train.64"
 std::string shape_prefix(std::int64_t length);    // "64/", of the names of its inputs
 
 // `loss`: the graph of one microbatch over all devices, in f32. Its outputs, "loss" among them, are scalars: sums over

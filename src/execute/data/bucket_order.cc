@@ -5,13 +5,6 @@
 #include "ground/base/hash.h"
 
 namespace systole {
-namespace {
-
-std::int64_t steps_of_bucket(std::int64_t rows, std::int64_t each, bool drop_remainder) {
-  return drop_remainder ? rows / each : (rows + each - 1) / each;
-}
-
-}  // namespace
 
 BucketOrder::BucketOrder(const Packing& packing, std::int64_t step_rows, std::uint64_t seed, bool drop_remainder) {
   CHECK(packing.policy == PackingPolicy::bucketed && !packing.buckets.empty() && step_rows >= 1,
@@ -23,7 +16,7 @@ BucketOrder::BucketOrder(const Packing& packing, std::int64_t step_rows, std::ui
                        here = steps_of_bucket(rows, each, drop_remainder);
     // A key by the edge: one of another bucket's order would draw rows of equal places together.
     const std::uint64_t key = hash64(fmt::format("bucket {}", edge), seed);
-    buckets_.push_back({edge, each, first_row, here, steps, RowOrder(rows, key, true)});
+    buckets_.push_back({edge, each, first_row, steps, RowOrder(rows, key, true)});
     steps += here;
   }
   order_.emplace(steps, seed, true);

@@ -34,7 +34,6 @@ class BucketOrder {
     std::int64_t edge = 0, rows = 0;  // its length, and B_e
   };
   std::int64_t steps() const { return order_->rows(); }  // of an epoch
-  std::int64_t steps(std::size_t bucket) const { return buckets_[bucket].steps; }
   // REQUIRES: 0 <= position < steps().
   Step at(std::int64_t epoch, std::int64_t position) const;
   // The stored row at place `place` of the step; below 0: empty. REQUIRES: 0 <= place < step.rows.
@@ -42,7 +41,7 @@ class BucketOrder {
 
  private:
   struct Bucket {
-    std::int64_t edge, step_rows, first_row, steps, first_step;
+    std::int64_t edge, step_rows, first_row, first_step;
     RowOrder rows;
   };
   std::vector<Bucket> buckets_;

@@ -46,8 +46,8 @@ const char* name_of(PackingPolicy policy);
 // Which buckets a table is to have.
 struct EdgesAsked {
   std::vector<std::int64_t> edges = {};  // ascending, from 1 to T; empty: the best ones, by the rest:
-  double waste = 0.05;                   // as few as keep the share of padding to it
-  std::int64_t shapes = 8, align = 8;    // at most so many; each a multiple, or T
+  double waste = 0;                      // as few as keep the share of padding to it
+  std::int64_t shapes = 1, align = 8;    // at most so many; each a multiple, or T
   Hash128 hash() const;
 };
 

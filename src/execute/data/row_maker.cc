@@ -16,8 +16,7 @@ RowReader::Maker::Maker(std::shared_ptr<const PackedTokens> data, const RowReade
 
 std::optional<BucketOrder> RowReader::Maker::steps_of(const Packing& packing, const RowReaderOptions& options) {
   if (!bucketed(packing, options)) return std::nullopt;
-  const std::int64_t rows = options.step_rows > 0 ? options.step_rows : options.batch_rows;
-  return BucketOrder(packing, rows, options.seed, options.drop_remainder);
+  return BucketOrder(packing, options.rows_of_step(), options.seed, options.drop_remainder);
 }
 
 std::int64_t RowReader::Maker::slot_size(const Packing& packing, const RowReaderOptions& options) {
@@ -107,7 +106,7 @@ Status RowReader::Maker::fill_rows(RowCursor cursor, const Parts& parts, Batch& 
 // The share of this reader is as large a part of every bucket's step.
 Status RowReader::Maker::fill_step(std::int64_t epoch, const BucketOrder::Step& step, const Parts& parts,
                                    Batch& batch) {
-  const std::int64_t first = options_.first_row * (step.rows / step_rows());
+  const std::int64_t first = options_.first_row * (step.rows / options_.rows_of_step());
   for (std::int64_t r = 0; r < batch.batch_rows; ++r) {
     const std::int64_t stored = steps_->row(epoch, step, first + r);
     TRY(fill_row({epoch, stored}, stored, row_of(parts, batch.batch_rows, r), batch));
@@ -118,7 +117,7 @@ Status RowReader::Maker::fill_step(std::int64_t epoch, const BucketOrder::Step& 
 Status RowReader::Maker::lasts(RowCursor cursor) const {
   if (!mixed() || !options_.mixture->end()) return {};
   const std::int64_t end = *options_.mixture->end();
-  if (cursor.epoch * order_.rows() + cursor.row + step_rows() <= end) return {};
+  if (cursor.epoch * order_.rows() + cursor.row + options_.rows_of_step() <= end) return {};
   return error(ErrorKind::invalid, "the rows of the mixture end here, after {}: the source '{}' has no more",
                counted(end, "row"), options_.mixture->sources()[options_.mixture->ended_by()].name)
       .hinted("more `epochs` of it, or data.mixture.exhausted: rescale, in a new run");
@@ -137,9 +136,9 @@ std::int64_t RowReader::Maker::length() const {
 RowCursor RowReader::Maker::after(RowCursor cursor) const {
   if (steps_)
     return cursor.row + 1 < steps_->steps() ? RowCursor{cursor.epoch, cursor.row + 1} : RowCursor{cursor.epoch + 1, 0};
-  const std::int64_t rows = length(), row = cursor.row + step_rows();
+  const std::int64_t rows = length(), row = cursor.row + options_.rows_of_step();
   if (options_.pass == RowPass::once && row >= rows) return {1, 0};
-  if (options_.drop_remainder && row + step_rows() > rows) return {cursor.epoch + 1, 0};
+  if (options_.drop_remainder && row + options_.rows_of_step() > rows) return {cursor.epoch + 1, 0};
   return {cursor.epoch + row / rows, row % rows};
 }
 

@@ -52,7 +52,6 @@ class RowReader::Maker {
   Status fill_pair(const Piece& piece, const Parts& row, Batch& batch);
   void mask(Place place, const Parts& row, Batch& batch) const;
   Status read_tokens(std::uint64_t first, std::span<std::int32_t> into);
-  std::int64_t step_rows() const { return options_.step_rows > 0 ? options_.step_rows : options_.batch_rows; }
 
   std::shared_ptr<const PackedTokens> data_;
   RowReaderOptions options_;

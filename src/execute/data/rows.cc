@@ -180,7 +180,7 @@ Status all_filled(const Packing& packing, std::int64_t step_rows) {
 
 Result<RowReader> RowReader::open(std::shared_ptr<const PackedTokens> data, RowReaderOptions options, RowCursor start) {
   const std::int64_t rows = data->packing.rows();
-  const std::int64_t step = options.step_rows > 0 ? options.step_rows : options.batch_rows;
+  const std::int64_t step = options.rows_of_step();
   CHECK(rows > 0 && options.queue_batches >= 2 && options.batch_rows > 0 && options.readers > 0,
         "a reader of {} rows in batches of {}, {} slots, {} threads", rows, options.batch_rows, options.queue_batches,
         options.readers);

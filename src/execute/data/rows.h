@@ -80,6 +80,8 @@ struct RowReaderOptions {
   // Called on the thread that makes a batch before it does, with the batch's number since the start; from several
   // threads at once if there are several. Tests inject stalls and failures here (by throwing Failure).
   std::function<void(std::int64_t)> before_batch;
+
+  std::int64_t rows_of_step() const { return step_rows > 0 ? step_rows : batch_rows; }
 };
 
 // Time of making a batch, or of waiting for one, by what the thread did. Zero without a clock.

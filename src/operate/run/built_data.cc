@@ -109,7 +109,7 @@ double EpochRows::padding() const { return padding_share(tokens, positions()); }
 
 std::int64_t steps_of(const Workload& workload, const Bucket& bucket) {
   const std::int64_t each = rows_of_bucket(workload.train.batch, workload.model.context(), bucket.edge);
-  return workload.data.drop_remainder ? bucket.rows / each : (bucket.rows + each - 1) / each;
+  return steps_of_bucket(bucket.rows, each, workload.data.drop_remainder);
 }
 
 namespace {

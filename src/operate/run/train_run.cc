@@ -110,7 +110,7 @@ WorkCounted work_counted(const PlannedRun& p, std::int64_t steps) {
   WorkCounters counted;
   std::vector<bool> of_training(p.job.program->functions.size(), false);
   for (const Schedule& schedule : p.job.program->schedules) {
-    if (schedule.name != "train" && !schedule.name.starts_with("train.")) continue;
+    if (!is_train_schedule(schedule.name)) continue;
     for (const Action& action : schedule.actions) of_training[static_cast<std::size_t>(action.function)] = true;
   }
   for (std::size_t f = 0; f < of_training.size(); ++f)

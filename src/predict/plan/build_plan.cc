@@ -56,8 +56,9 @@ PlannedProgram planned_program(const PlanParts& parts, const Program& program) {
 
 Plan build_plan(PlanParts parts, const Program& program, std::string made_by, std::string made_at) {
   for (PlannedShape& shape : parts.shapes) {
-    const Schedule* shorter = program.find_schedule(train_schedule(shape.length));
-    shape = of_schedule(shape, shorter != nullptr ? *shorter : program.schedule_named("train"), parts, program);
+    const bool longest = &shape == &parts.shapes.back();
+    shape =
+        of_schedule(shape, program.schedule_named(longest ? "train" : train_schedule(shape.length)), parts, program);
   }
   Plan plan;
   plan.program = planned_program(parts, program);
