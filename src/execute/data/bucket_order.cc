@@ -31,6 +31,17 @@ std::int64_t BucketOrder::steps_of(const Packing& packing, std::int64_t step_row
   return steps;
 }
 
+std::string BucketOrder::name_of(const Packing& packing, std::int64_t step_rows, std::uint64_t seed,
+                                 bool drop_remainder) {
+  std::string parts = fmt::format("seed {} {}", seed, drop_remainder ? "full" : "all");
+  for (std::size_t b = 0; b < packing.buckets.size(); ++b) {
+    const std::int64_t edge = packing.buckets[b].edge;
+    parts += fmt::format(", {}: {} by {}", edge, packing.bucket_rows(b),
+                         rows_of_bucket(step_rows, packing.sequence_length, edge));
+  }
+  return to_hex(hash128(parts));
+}
+
 std::optional<std::int64_t> BucketOrder::unfilled(const Packing& packing, std::int64_t step_rows) {
   for (std::size_t b = 0; b < packing.buckets.size(); ++b) {
     const std::int64_t edge = packing.buckets[b].edge;

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "execute/data/packing.h"
@@ -25,6 +26,8 @@ class BucketOrder {
   BucketOrder(const Packing& packing, std::int64_t step_rows, std::uint64_t seed, bool drop_remainder);
   // The steps of an epoch; 0 if no bucket fills one and remainders are dropped.
   static std::int64_t steps_of(const Packing& packing, std::int64_t step_rows, bool drop_remainder);
+  // A fingerprint of all that the order follows from: equal texts are the same rows in every step.
+  static std::string name_of(const Packing& packing, std::int64_t step_rows, std::uint64_t seed, bool drop_remainder);
   // The edge of the first bucket whose rows fill no step; nothing: all fill one.
   static std::optional<std::int64_t> unfilled(const Packing& packing, std::int64_t step_rows);
 

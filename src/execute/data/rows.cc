@@ -215,8 +215,12 @@ Bytes RowReader::allocated() const { return queue_->allocated(); }
 
 std::int64_t RowReader::positions(const Packing& packing, const RowReaderOptions& options) {
   if (!Maker::bucketed(packing, options)) return packing.rows();
-  return BucketOrder::steps_of(packing, options.step_rows > 0 ? options.step_rows : options.batch_rows,
-                               options.drop_remainder);
+  return BucketOrder::steps_of(packing, options.rows_of_step(), options.drop_remainder);
+}
+
+std::optional<std::string> RowReader::order_of(const Packing& packing, const RowReaderOptions& options) {
+  if (!Maker::bucketed(packing, options)) return std::nullopt;
+  return BucketOrder::name_of(packing, options.rows_of_step(), options.seed, options.drop_remainder);
 }
 
 Bytes RowReader::planned(const Packing& packing, const RowReaderOptions& options) {

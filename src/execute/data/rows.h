@@ -121,6 +121,8 @@ class RowReader {
 
   // Values that a cursor's `row` takes in an epoch: its rows; with buckets, its steps.
   static std::int64_t positions(const Packing& packing, const RowReaderOptions& options);
+  // Names the order of steps (BucketOrder::name_of) that a cursor counts in; nothing: it counts rows.
+  static std::optional<std::string> order_of(const Packing& packing, const RowReaderOptions& options);
 
   // The bytes of a reader: staging and scratch. The tables (PackedTokens::resident) are counted once, by their owner.
   static Bytes planned(const Packing& packing, const RowReaderOptions& options);

@@ -3,11 +3,18 @@
 namespace systole {
 namespace {
 
+// What a cursor counts where rows have buckets: the steps of an epoch, in an order.
+struct CountedSteps {
+  std::int64_t number = 0;  // for people
+  std::string order;        // RowReader::order_of
+};
+
 // Batches of packed rows: a row has all of these inputs, or none.
 class TextBatchSource : public BatchSource {
  public:
   // `steps`: of an epoch, if a cursor counts them.
-  TextBatchSource(RowReader reader, std::optional<std::int64_t> steps) : reader_(std::move(reader)), steps_(steps) {
+  TextBatchSource(RowReader reader, std::optional<CountedSteps> steps)
+      : reader_(std::move(reader)), steps_(std::move(steps)) {
     batch_.inputs.reserve(8);
   }
 
@@ -33,7 +40,10 @@ class TextBatchSource : public BatchSource {
   Node cursor() const override {
     const RowCursor at = reader_.cursor();
     Node cursor = Node::map({{"epoch", at.epoch}, {"row", at.row}});
-    if (steps_) cursor.set("steps", *steps_);
+    if (steps_) {
+      cursor.set("steps", steps_->number);
+      cursor.set("order", steps_->order);
+    }
     return cursor;
   }
 
@@ -50,23 +60,25 @@ class TextBatchSource : public BatchSource {
   }
 
   RowReader reader_;
-  std::optional<std::int64_t> steps_;
+  std::optional<CountedSteps> steps_;
   std::int64_t batch_rows_ = 1;  // of the batch
   StepBatch batch_;
 };
 
-// With buckets a cursor counts steps, which other rows make up once the batch or the buckets are others. At an epoch's
-// begin nothing has been counted.
-Status same_steps(const Node& start, const RowCursor& cursor, std::optional<std::int64_t> steps) {
+// With buckets a cursor counts steps, which other rows make up once the batch or the buckets are others, even if an
+// epoch has as many. At an epoch's begin nothing has been counted.
+Status same_steps(const Node& start, const RowCursor& cursor, const std::optional<CountedSteps>& steps) {
   if (start.is_null() || cursor.row == 0) return {};
-  const Node* counted = start.find("steps");
   std::optional<std::int64_t> before;
-  if (counted != nullptr) before = TRY(counted->as_int(1));
-  if (before == steps) return {};
+  if (const Node* counted = start.find("steps")) before = TRY(counted->as_int(1));
+  if (before.has_value() == steps.has_value() && (!steps || start.text_at("order") == steps->order)) return {};
   const auto named = [](std::optional<std::int64_t> n) { return n ? fmt::format("{} steps", *n) : "rows"; };
-  return error(ErrorKind::invalid, "the state is in the middle of an epoch of {}, and now an epoch is of {}",
-               named(before), named(steps))
-      .hinted("train.batch, data.buckets and data.drop_remainder as they were; or begin a new run from its weights");
+  const std::optional<std::int64_t> now = steps ? std::optional(steps->number) : std::nullopt;
+  return error(ErrorKind::invalid, "the state is in the middle of an epoch of {}, and now an epoch is of {}{}",
+               named(before), named(now), before == now ? " of other rows" : "")
+      .hinted(
+          "train.batch, data.buckets, data.drop_remainder and data.seed as they were; or begin a new run from its "
+          "weights");
 }
 
 }  // namespace
@@ -78,9 +90,9 @@ Result<std::unique_ptr<BatchSource>> open_text_source(std::shared_ptr<const Pack
     cursor.epoch = TRY(TRY(start.get("epoch"))->as_int(0));
     cursor.row = TRY(TRY(start.get("row"))->as_int(0));
   }
-  std::optional<std::int64_t> steps;
-  if (tokens->packing.policy == PackingPolicy::bucketed && options.pass == RowPass::endless)
-    steps = RowReader::positions(tokens->packing, options);
+  std::optional<CountedSteps> steps;
+  if (std::optional<std::string> order = RowReader::order_of(tokens->packing, options))
+    steps = CountedSteps{RowReader::positions(tokens->packing, options), *std::move(order)};
   TRY(same_steps(start, cursor, steps));
   RowReader reader = TRY(RowReader::open(std::move(tokens), std::move(options), cursor));
   return std::unique_ptr<BatchSource>(std::make_unique<TextBatchSource>(std::move(reader), steps));

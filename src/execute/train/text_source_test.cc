@@ -60,5 +60,38 @@ TEST_F(TextCursor, BucketsCountStepsOfTheSameEpoch) {
   EXPECT_TRUE(refused(middle, 4)) << "no buckets";
 }
 
+// 20 rows of 20 tokens, 2 of 21 and 10 of 32: 2 + 2 steps of 4 rows of 64, whether the first bucket ends at 20 or 21.
+std::shared_ptr<const PackedTokens> by_hand(std::int64_t edge) {
+  auto data = std::make_shared<PackedTokens>();
+  data->packing.policy = PackingPolicy::bucketed;
+  data->packing.sequence_length = 64;
+  data->packing.buckets = {{edge, 0}, {32, edge == 20 ? 20 : 22}};
+  for (std::uint32_t row = 0; row < 32; ++row)
+    data->packing.pieces.push_back({0, row < 20 ? 20U : row < 22 ? 21U : 32U, 1});
+  return data;
+}
+
+TEST_F(TextCursor, AsManyStepsOfOtherRowsAreOthers) {
+  RowReaderOptions options;
+  options.batch_rows = 4;
+  Node middle = open_text_source(by_hand(20), options, Node()).value()->cursor();
+  middle.set("row", 1);
+  EXPECT_EQ(middle.text_at("steps"), "4");
+  EXPECT_TRUE(open_text_source(by_hand(20), options, middle).ok());
+  const auto refusal = [&](std::int64_t edge) {
+    const auto opened = open_text_source(by_hand(edge), options, middle);
+    return opened.ok() ? "" : opened.error().message;
+  };
+  const std::string other =
+      "the state is in the middle of an epoch of 4 steps, and now an epoch is of 4 steps of other rows";
+  EXPECT_EQ(refusal(21), other) << "other buckets";
+  options.seed = 1;
+  EXPECT_EQ(refusal(20), other) << "another order";
+  options.seed = 0;
+  options.batch_rows = 1;  // a rank of 4 counts the same steps
+  options.step_rows = 4;
+  EXPECT_EQ(refusal(20), "");
+}
+
 }  // namespace
 }  // namespace systole
