@@ -165,18 +165,21 @@ RowReader::RowReader(std::unique_ptr<Queue> queue) : queue_(std::move(queue)) {}
 RowReader::~RowReader() = default;
 RowReader::RowReader(RowReader&&) noexcept = default;
 
-namespace {
-
-// A bucket whose rows fill no step would never be trained on.
-Status all_filled(const Packing& packing, std::int64_t step_rows) {
-  const std::optional<std::int64_t> edge = BucketOrder::unfilled(packing, step_rows);
+Status RowReader::fills_steps(const Packing& packing, const RowReaderOptions& options) {
+  if (!options.drop_remainder || options.pass != RowPass::endless) return Done{};
+  const std::int64_t step = options.rows_of_step();
+  if (!Maker::bucketed(packing, options)) {
+    if (step <= packing.rows()) return Done{};
+    return error(ErrorKind::invalid, "data.drop_remainder: {} are no step of {}: all would be dropped",
+                 counted(packing.rows(), "row"), step)
+        .hinted("a smaller train.batch, or data.drop_remainder: false");
+  }
+  const std::optional<std::int64_t> edge = BucketOrder::unfilled(packing, step);
   if (!edge) return Done{};
   return error(ErrorKind::invalid, "data.drop_remainder: the rows of up to {} are no step of {}: all would be dropped",
-               counted(*edge, "token"), rows_of_bucket(step_rows, packing.sequence_length, *edge))
+               counted(*edge, "token"), rows_of_bucket(step, packing.sequence_length, *edge))
       .hinted("a smaller train.batch, fewer data.buckets, or data.drop_remainder: false");
 }
-
-}  // namespace
 
 Result<RowReader> RowReader::open(std::shared_ptr<const PackedTokens> data, RowReaderOptions options, RowCursor start) {
   const std::int64_t rows = data->packing.rows();
@@ -190,17 +193,12 @@ Result<RowReader> RowReader::open(std::shared_ptr<const PackedTokens> data, RowR
         options.first_row, options.batch_rows, step);
   const bool bucketed = Maker::bucketed(data->packing, options);
   CHECK(!bucketed || (!options.mixture && options.target_length == 0), "buckets of a mixture or of pairs");
-  if (bucketed && options.drop_remainder) TRY(all_filled(data->packing, step));
+  TRY(fills_steps(data->packing, options));
   const std::int64_t positions = RowReader::positions(data->packing, options);
   if (start.epoch < 0 || start.row < 0 || start.row >= positions) {
     return error(ErrorKind::invalid, "a data cursor at epoch {}, {} {}, but there are {} {}s", start.epoch,
                  bucketed ? "step" : "row", start.row, positions, bucketed ? "step" : "row")
         .hinted("the state belongs to other data: resume with the data it was saved with, or start a new run");
-  }
-  if (options.drop_remainder && options.pass == RowPass::endless && !bucketed && step > rows) {
-    return error(ErrorKind::invalid, "data.drop_remainder: {} are no step of {}: all would be dropped",
-                 counted(rows, "row"), step)
-        .hinted("a smaller train.batch, or data.drop_remainder: false");
   }
   // A cursor that a reader without drop_remainder, or of other steps, left near an epoch's end.
   if (options.drop_remainder && options.pass == RowPass::endless && !bucketed && start.row + step > rows)

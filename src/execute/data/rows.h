@@ -106,7 +106,7 @@ struct Batch {
 class RowReader {
  public:
   // REQUIRES: at least one row and one thread, 2 or more slots, a step that contains this reader's rows.
-  // Errors: invalid if the cursor is outside the rows, or drop_remainder would drop all of them, or all of a bucket.
+  // Errors: invalid if the cursor is outside the rows; those of fills_steps.
   static Result<RowReader> open(std::shared_ptr<const PackedTokens> data, RowReaderOptions options,
                                 RowCursor start = {});
   ~RowReader();  // stops and joins the threads
@@ -118,6 +118,10 @@ class RowReader {
   Result<const Batch*> next();
   RowCursor cursor() const;  // start of the batch after the last one given
   RowStages waits() const;   // what the consumer waited for, so far
+
+  // With drop_remainder, rows that fill no step are left out. Errors: invalid: that is all rows, of the data or of a
+  // bucket, which would never be trained on.
+  static Status fills_steps(const Packing& packing, const RowReaderOptions& options);
 
   // Values that a cursor's `row` takes in an epoch: its rows; with buckets, its steps.
   static std::int64_t positions(const Packing& packing, const RowReaderOptions& options);

@@ -144,6 +144,15 @@ TEST_F(LengthBuckets, automatic_lengths_follow_from_the_data) {
   EXPECT_EQ(run("ckpt diff automatic@6 killed@6").exit.code, 0);
 }
 
+TEST_F(LengthBuckets, a_length_that_fills_no_step_is_refused_by_the_plan) {
+  for (const char* command : {"plan", "run"}) {
+    const Captured refused =
+        run(std::string(command) + " job.yaml --set data.drop_remainder=true --set train.batch=32");
+    EXPECT_EQ(refused.exit.code, 2) << command << refused.err;
+    EXPECT_TRUE(has(refused.err, "are no step of 128: all would be dropped")) << refused.err;
+  }
+}
+
 TEST_F(LengthBuckets, what_has_one_length_is_refused_by_name) {
   const std::pair<const char*, const char*> cases[] = {
       {"plan job.yaml --set 'mesh={pipe: 2}' --set model.layers=2 --set train.microbatches=2",

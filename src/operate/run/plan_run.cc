@@ -168,6 +168,15 @@ Result<Data> data_of(const Workload& workload, PrepareOptions& options) {
   return Data();
 }
 
+// What data.drop_remainder leaves is checked by the plan, too, not by the run's reader alone.
+Status check_filled(const Workload& workload, const Data& data, const WorkloadSource& source) {
+  if (!data.dataset || !data.dataset->train) return {};
+  Status filled =
+      RowReader::fills_steps(data.dataset->train->packing,
+                             row_options(workload, data.dataset->tokenizer, workload.train.batch, RowPass::endless));
+  return filled.ok() ? filled : source.placed(std::move(filled).error(), "data.drop_remainder");
+}
+
 // Initial weights of a run that begins.
 Result<std::optional<HfFolder>> weights_of(const Workload& workload, const Program& program,
                                            const PrepareOptions& options) {
@@ -207,6 +216,7 @@ Result<PlannedRun> prepare(const Workload& workload, PrepareOptions& options, Cl
   p.machine = TRY(machine_of(workload, options, clock));
   p.data = TRY(data_of(workload, options));
   TRY(check_mixture_lasts(workload, p.data, options.source));
+  TRY(check_filled(workload, p.data, options.source));
   Result<Job> job = make_job(workload, *p.machine.device, options.rank, row_lengths_of(p.data));
   if (!job.ok()) return told_of_job(options.source, std::move(job).error());
   p.job = *std::move(job);
