@@ -36,20 +36,6 @@ std::vector<std::int64_t> step_lengths(const Workload& workload, std::span<const
   return lengths;
 }
 
-// Refuses what steps of several lengths do not do yet.
-Status check_shapes(const Workload& workload, const Mesh& mesh) {
-  if (!workload.data.buckets) return {};
-  const auto refused = [](const std::string& what, const char* hint) {
-    return key_error(ErrorKind::unsupported, "data.buckets", "{} has rows of one length yet", what)
-        .hinted(fmt::format("{}, or take data.buckets out", hint));
-  };
-  if (mesh.size_along(kContextAxis) > 1) return refused("a mesh with the axis context", "a mesh without it");
-  const auto* decoder = std::get_if<DecoderSpec>(&workload.model.family);
-  if (decoder != nullptr && decoder->moe.experts > 0)
-    return refused("a mixture of experts, whose capacity counts a row's tokens,", "a model without experts");
-  return {};
-}
-
 }  // namespace
 
 Strategy strategy_of(const Workload& workload) {
@@ -78,6 +64,23 @@ Strategy strategy_of(const Workload& workload) {
   return strategy;
 }
 
+Status check_shapes(const Workload& workload) {
+  if (!workload.data.buckets) return {};
+  const auto refused = [](const std::string& what, const char* hint) {
+    return key_error(ErrorKind::unsupported, "data.buckets", "{} has rows of one length yet", what)
+        .hinted(fmt::format("{}, or take data.buckets out", hint));
+  };
+  const Mesh mesh = TRY(Mesh::of(workload.mesh));
+  if (mesh.size_along(kPipelineAxis) > 1) return refused("a pipeline", "a mesh without the axis pipe");
+  if (mesh.size_along(kContextAxis) > 1) return refused("a mesh with the axis context", "a mesh without it");
+  if (workload.train.exact) return refused("exact training", "train.exact: false");
+  if (!workload.probe.all().empty()) return refused("a step with probes", "run it without probes");
+  const auto* decoder = std::get_if<DecoderSpec>(&workload.model.family);
+  if (decoder != nullptr && decoder->moe.experts > 0)
+    return refused("a mixture of experts, whose capacity counts a row's tokens,", "a model without experts");
+  return {};
+}
+
 Result<Job> make_job(const Workload& workload, const Strategy& strategy, const Target& target,
                      const WorkspaceOf& workspace_of, std::int64_t rank, std::span<const std::int64_t> lengths) {
   try {
@@ -91,7 +94,7 @@ Result<Job> make_job(const Workload& workload, const Strategy& strategy, const T
                        "a pipeline does not run on {}, which takes a step as one program", target.name)
           .hinted("a mesh without the axis pipe; or --device cpu");
     }
-    TRY(check_shapes(workload, mesh));
+    TRY(check_shapes(workload));
     const TrainingLayouts layouts(without_single_axes(mesh), strategy.sharding);
     TRY(layouts.check(job.model->parameters()));
     const std::int64_t parts = layouts.row_parts();

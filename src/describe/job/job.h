@@ -44,10 +44,14 @@ Strategy strategy_of(const Workload& workload);
 // compute in.
 Status check_precision(const PrecisionSpec& precision, const Target& target);
 
+// Refuses what has no steps of several lengths yet, with data.buckets, however many lengths the data turn out to have.
+// Errors: unsupported, at data.buckets.
+Status check_shapes(const Workload& workload);
+
 // `rank`: the device that the Program is for. All devices have the same Program, except in exact training and
-// pipelines. `lengths`: of the rows that the data have, with data.buckets; empty: those that the workload names, and its
-// model's context for longer texts; of buckets: auto the context alone.
-// Errors: invalid (naming the size that does not fit), unsupported.
+// pipelines. `lengths`: of the rows that the data have, with data.buckets; empty: those that the workload names, and
+// its model's context for longer texts; of buckets: auto the context alone.
+// Errors: invalid (naming the size that does not fit), unsupported; those of check_shapes.
 Result<Job> make_job(const Workload& workload, const Strategy& strategy, const Target& target,
                      const WorkspaceOf& workspace_of, std::int64_t rank = 0,
                      std::span<const std::int64_t> lengths = {});

@@ -11,17 +11,6 @@ PipelineStrategy pipeline_on(const Mesh& mesh, const Strategy& strategy) {
   return pipeline;
 }
 
-// Steps of several shapes are plain ones.
-void check_one_shape(const Strategy& strategy, bool staged) {
-  const bool exact = strategy.logical_shards > 0;
-  if (!staged && !exact && strategy.probes.empty()) return;
-  const char* what = staged ? "a pipeline has" : exact ? "exact training has" : "probes have";
-  const char* hint = staged  ? "a mesh without the axis pipe, or rows of one length: take data.buckets out"
-                     : exact ? "train.exact: false, or rows of one length: take data.buckets out"
-                             : "run it without probes";
-  fail(key_error(ErrorKind::unsupported, "data.buckets", "{} one length of rows yet", what).hinted(hint));
-}
-
 // Exact training and probes are not supported with a pipeline or an axis "context".
 void check_supported(const Mesh& mesh, const Strategy& strategy, bool staged) {
   const bool exact = strategy.logical_shards > 0;
@@ -60,7 +49,9 @@ Program training_program(const std::string& name, const Graph& loss, const std::
                          const WorkspaceOf& workspace_of, std::int64_t device, std::span<const StepShape> shapes) {
   if (strategy.microbatches < 1) fail(error(ErrorKind::invalid, "{} microbatches", strategy.microbatches));
   TrainingBuilder builder(name, without_single_axes(mesh), strategy, target, workspace_of);
-  if (!shapes.empty()) check_one_shape(strategy, pipeline_on(builder.mesh(), strategy).num_chunks() > 1);
+  CHECK(shapes.empty() || (strategy.logical_shards == 0 && strategy.probes.empty() &&
+                           pipeline_on(builder.mesh(), strategy).num_chunks() == 1),
+        "steps of several shapes are plain ones");
   return builder.build(*policy_of(builder, device), loss, evaluation, shapes);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <map>
 #include <sstream>
 
@@ -156,18 +157,23 @@ TEST_F(LengthBuckets, a_length_that_fills_no_step_is_refused_by_the_plan) {
 TEST_F(LengthBuckets, what_has_one_length_is_refused_by_name) {
   const std::pair<const char*, const char*> cases[] = {
       {"plan job.yaml --set 'mesh={pipe: 2}' --set model.layers=2 --set train.microbatches=2",
-       "a pipeline has one length"},
-      {"plan job.yaml --set train.exact=true", "exact training has one length"},
+       "a pipeline has rows of one length"},
+      {"plan job.yaml --set train.exact=true", "exact training has rows of one length"},
+      {"plan job.yaml --set 'probe.values=[block*]'", "a step with probes has rows of one length"},
       {"plan job.yaml --set 'mesh={context: 2}'", "a mesh with the axis context"},
       {"plan job.yaml --set model.family=llama --set 'model.moe={experts: 4}'", "a mixture of experts"},
       {"plan job.yaml --on h100", "plan --on prices steps of one length"}};
-  for (const auto& [words, reason] : cases) {
-    const Captured refused = run(words);
-    EXPECT_NE(refused.exit.code, 0) << words;
-    EXPECT_TRUE(has(refused.err, reason)) << words << "\n" << refused.err;
-    EXPECT_TRUE(has(refused.err, "data.buckets")) << refused.err;
-    EXPECT_TRUE(has(refused.err, "hint:")) << refused.err;
+  for (const char* buckets : {"[16, 32]", "auto"}) {
+    write_job(buckets);
+    for (const auto& [words, reason] : cases) {
+      const Captured refused = run(words);
+      EXPECT_NE(refused.exit.code, 0) << words;
+      EXPECT_TRUE(has(refused.err, reason)) << words << "\n" << refused.err;
+      EXPECT_TRUE(has(refused.err, "data.buckets")) << refused.err;
+      EXPECT_TRUE(has(refused.err, "hint:")) << refused.err;
+    }
   }
+  EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "data")) << "refused before the data are built";
 }
 
 }  // namespace

@@ -213,6 +213,8 @@ Result<PlannedRun> prepare(const Workload& workload, PrepareOptions& options, Cl
   p.workload = workload;
   p.rank = options.rank;
   TRY(find_beginning(p, options));
+  const Status shapes = check_shapes(workload);  // before the data are built
+  if (!shapes.ok()) return told_of_job(options.source, shapes.error());
   p.machine = TRY(machine_of(workload, options, clock));
   p.data = TRY(data_of(workload, options));
   TRY(check_mixture_lasts(workload, p.data, options.source));
