@@ -167,12 +167,16 @@ std::optional<Lint> empty_rows(const Workload& w) {
   return found;
 }
 
+bool pads_rows(const Workload& w, bool static_shapes) {
+  const bool accelerator =
+      static_shapes || !w.resources.accelerators.empty() || w.resources.gpus_per_node.value_or(0) > 0;
+  return w.data.kind == DataSpec::Kind::text && accelerator && (!w.data.packing || w.model.task() == Task::pairs);
+}
+
 std::optional<Lint> padded_rows(const Workload& w, bool static_shapes, const std::optional<MeasuredRows>& measured) {
   constexpr double kLittle = 0.1;
   const bool pairs = w.model.task() == Task::pairs;
-  const bool accelerator =
-      static_shapes || !w.resources.accelerators.empty() || w.resources.gpus_per_node.value_or(0) > 0;
-  if (w.data.kind != DataSpec::Kind::text || !accelerator || (w.data.packing && !pairs)) return std::nullopt;
+  if (!pads_rows(w, static_shapes)) return std::nullopt;
   if (measured && measured->padding < kLittle) return std::nullopt;
   if (w.data.buckets && !measured) return std::nullopt;
   Lint found{"padded_rows", pairs ? "model.context" : w.data.buckets ? "data.buckets" : "data.packing", "", ""};

@@ -27,6 +27,9 @@ struct MeasuredRows {
 };
 // Texts of many lengths, each in a row of its own, on a device for which every row has the same shape: it computes the
 // padding too. `static_shapes`: such a device, whatever the workload's resources say.
+bool pads_rows(const Workload& workload, bool static_shapes = false);
+// The warning of that; nothing where !pads_rows. `measured` makes it nothing if little is padding, and is needed where
+// rows have buckets: without it nothing is said of them.
 std::optional<Lint> padded_rows(const Workload& workload, bool static_shapes = false,
                                 const std::optional<MeasuredRows>& measured = std::nullopt);
 

@@ -145,6 +145,18 @@ TEST_F(LengthBuckets, automatic_lengths_follow_from_the_data) {
   EXPECT_EQ(run("ckpt diff automatic@6 killed@6").exit.code, 0);
 }
 
+// A little: of this text more than 10% is padding in rows of 16, 32 and 64.
+TEST_F(LengthBuckets, check_warns_of_padding_once_the_data_are_built) {
+  const std::string words = "check job.yaml --set resources.accelerators=h100:8";
+  const Captured before = run(words);
+  EXPECT_EQ(before.exit.code, 0) << before.err;
+  EXPECT_FALSE(has(before.out + before.err, "padded_rows")) << before.out << before.err;
+  ASSERT_EQ(run("data build job.yaml").exit.code, 0);
+  const Captured built = run(words);
+  EXPECT_EQ(built.exit.code, 0) << built.err;
+  EXPECT_TRUE(has(built.out + built.err, "one text in each row, of these lengths: ")) << built.out << built.err;
+}
+
 TEST_F(LengthBuckets, a_length_that_fills_no_step_is_refused_by_the_plan) {
   for (const char* command : {"plan", "run"}) {
     const Captured refused =

@@ -26,8 +26,8 @@ Status check_origin(const Workload& workload, const WorkloadSource& source) {
 // checked.
 std::vector<Lint> warnings_of(const Workload& workload, const std::string& backend) {
   std::vector<Lint> all = systole::lint(workload);
-  // Asked first without numbers, which take a look at the data.
-  if (padded_rows(workload, is_xla(backend)))
+  // The numbers take a look at the data.
+  if (pads_rows(workload, is_xla(backend)))
     if (auto padded = padded_rows(workload, is_xla(backend), measured_rows(workload)))
       all.push_back(*std::move(padded));
   CheckpointSpec keys = workload.checkpoint;
