@@ -36,6 +36,18 @@ TEST(HeldPlan, another_program_is_refused_with_what_changed) {
       << held.error().message;
 }
 
+TEST(HeldPlan, other_data_have_rows_of_other_lengths) {
+  Plan planned = plan_for("cpu(2 threads)", "cpu");
+  planned.shapes = {{.length = 16}, {.length = 64}};
+  Plan now = planned;
+  now.program.hash = "b";
+  now.shapes[0].length = 24;
+  const Result<std::optional<std::string>> held = hold_to_plan(planned, now);
+  ASSERT_FALSE(held.ok());
+  EXPECT_NE(held.error().message.find("the lengths of rows were [16, 64], are [24, 64]"), std::string::npos)
+      << held.error().message;
+}
+
 TEST(HeldPlan, a_plan_for_other_hardware_is_held_to_the_models_flops) {
   const Plan planned = plan_for("4 h100", kPlannedElsewhere);
   Plan now = plan_for("cpu", "cpu");

@@ -10,6 +10,13 @@
 namespace systole {
 namespace {
 
+// "[16, 32, 64]"; "one": rows have no buckets.
+std::string lengths_of(const Plan& plan) {
+  std::vector<std::int64_t> lengths;
+  for (const PlannedShape& shape : plan.shapes) lengths.push_back(shape.length);
+  return lengths.empty() ? "one" : fmt::format("[{}]", fmt::join(lengths, ", "));
+}
+
 std::vector<std::string> changes(const Plan& planned, const Plan& now) {
   std::vector<std::string> changed;
   const auto add = [&](const std::string& what, const std::string& was, const std::string& is) {
@@ -24,6 +31,8 @@ std::vector<std::string> changes(const Plan& planned, const Plan& now) {
   }
   for (const auto& [name, value] : now.target.facts)
     if (!planned.target.facts.contains(name)) add(name, "", value);
+  const std::string were = lengths_of(planned), are = lengths_of(now);
+  if (were != are) changed.push_back(fmt::format("the lengths of rows were {}, are {}", were, are));
   return changed;
 }
 

@@ -22,7 +22,7 @@ Status room_for(const Plan& plan, Bytes of_node, const std::string& backend);
 
 // Checks that the Program made here is the planned one. A plan for offered hardware has a Program for other kernels:
 // then the model's FLOPs are compared, and the returned text says where it runs now. Errors: invalid, with what
-// changed: the version, the target, or one of its facts.
+// changed: the version, the target, one of its facts, or the lengths of rows, which follow from the data.
 Result<std::optional<std::string>> hold_to_plan(const Plan& planned, const Plan& now);
 
 }  // namespace systole
