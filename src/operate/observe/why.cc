@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "describe/spec/run_summary.h"
 #include "ground/base/counted.h"
@@ -139,22 +140,36 @@ void fill_ratio(WhyReport& report, const Plan& plan, const TimeByCategory& measu
       with_commas(work.count()), to_string(spent), to_string(work / spent), plan.target.catalog_entry, to_string(rate));
 }
 
-// Of the steps that were counted, each by the length of its rows.
-Flops planned_flops(const Plan& plan, const std::vector<std::vector<Event>>& processes) {
-  Flops planned{};
+const PlannedShape* shape_of(const Plan& plan, const std::string& length) {
+  for (const PlannedShape& shape : plan.shapes)
+    if (length == std::to_string(shape.length)) return &shape;
+  return nullptr;
+}
+
+// Of the steps that were counted, each by the length of its rows. Steps of a length that the plan does not have get a
+// note.
+void fill_planned_flops(WhyReport& report, const Plan& plan, const std::vector<std::vector<Event>>& processes) {
+  std::map<std::string, std::int64_t> unknown;  // length -> steps
   for (const std::vector<Event>& process : processes) {
     const auto* work = last_of<WorkCounted>(process);
     if (work == nullptr) continue;
     if (!work->steps_by_length) {
-      planned += plan.program.executed_flops * work->steps;
+      report.planned_flops += plan.program.executed_flops * work->steps;
       continue;
     }
     for (const auto& [length, steps] : *work->steps_by_length) {
-      for (const PlannedShape& shape : plan.shapes)
-        if (length == std::to_string(shape.length)) planned += shape.executed_flops * steps;
+      if (const PlannedShape* shape = shape_of(plan, length))
+        report.planned_flops += shape->executed_flops * steps;
+      else if (steps > 0)
+        unknown[length] += steps;
     }
   }
-  return planned;
+  for (const auto& [length, steps] : unknown)
+    report.notes.push_back(
+        {"warning",
+         fmt::format("{} of rows of {} are counted, and the plan has none: the planned FLOPs are without them",
+                     counted(steps, "step"), length),
+         "plan", Seconds()});
 }
 
 }  // namespace
@@ -181,7 +196,7 @@ WhyReport why(const Plan& plan, const std::vector<std::vector<Event>>& processes
   report.planned_steps = plan.time.steps;
   report.calibrated = plan.target.calibrated;
   report.unknown = plan.time.unknown;
-  report.planned_flops = planned_flops(plan, processes);
+  fill_planned_flops(report, plan, processes);
   report.planned_arena = plan.memory.arena;
   report.planned_memory = plan.memory.total();
   report.compute_by_kind = plan.time.compute_by_kind;

@@ -67,6 +67,23 @@ TEST(Why, a_difference_is_shown) {
   EXPECT_NE(text.find("2,000 counted, planned 1,998 (+0.10%)"), text.npos) << text;
 }
 
+TEST(Why, steps_of_a_length_that_the_plan_does_not_have_are_told) {
+  Plan plan = tiny_plan("tiny");
+  plan.shapes = {{.length = 16, .executed_flops = Flops(700)}, {.length = 64, .executed_flops = Flops(1000)}};
+  WorkCounted work{5, Flops(4700), Bytes(1), Bytes(0), {}};
+  work.steps_by_length = {{"16", 1}, {"24", 0}, {"64", 4}};
+  const WhyReport known = why(plan, {{opened_event("tiny-1", "1"), {Seconds(1), work}}});
+  EXPECT_EQ(known.planned_flops, Flops(4700));
+  EXPECT_TRUE(known.notes.empty());
+  work.steps_by_length = {{"16", 1}, {"24", 3}, {"64", 1}};
+  const WhyReport report = why(plan, {{opened_event("tiny-1", "1"), {Seconds(1), work}}});
+  EXPECT_EQ(report.planned_flops, Flops(1700));
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_NE(to_text(report).find("warning: plan: 3 steps of rows of 24 are counted, and the plan has none"),
+            std::string::npos)
+      << to_text(report);
+}
+
 TEST(Why, no_utilisation_without_a_measured_rate) {
   Plan plan = tiny_plan("tiny");
   plan.model_utilisation = 0.5;
