@@ -97,10 +97,9 @@ ExitCode plan(const PlanOptions& options, Context& context) {
   Node node = context.out.json() ? to_node(prepared.plan) : Node();
   if (drawing) {
     node.set("mixture", mixture_node(*prepared.data.mixture, *drawing));
-  } else if (prepared.data.dataset) {
-    const EpochRows rows = rows_of(workload, prepared.data.dataset->train->packing);
-    context.out.prose(to_string(rows) + "\n");
-    node.set("epoch", to_node(rows));
+  } else if (prepared.epoch) {
+    context.out.prose(to_string(*prepared.epoch) + "\n");
+    node.set("epoch", to_node(*prepared.epoch));
   }
   if (context.out.json()) context.out.json(node);
   if (!options.out.empty()) {

@@ -146,7 +146,8 @@ Result<std::optional<FeedSpeed>> read_feed(const Workload& workload) {
   return std::optional(std::move(speed));
 }
 
-PlannedFeed feed_here(const Workload& workload, const Dataset& dataset, std::optional<Seconds> step) {
+PlannedFeed feed_here(const Workload& workload, const Dataset& dataset, const EpochRows& epoch,
+                      std::optional<Seconds> step) {
   const PackedTokens& rows = *dataset.train;
   FeedNeed need;
   need.rows = workload.train.batch;
@@ -157,7 +158,6 @@ PlannedFeed feed_here(const Workload& workload, const Dataset& dataset, std::opt
   need.step = step;
   need.epoch_steps = all / static_cast<double>(std::max<std::int64_t>(1, workload.train.batch));
   if (workload.data.buckets) {  // steps of short rows have more of them
-    const EpochRows epoch = rows_of(workload, rows.packing);
     need.rows = epoch.step_rows();
     need.epoch_steps = epoch.steps;
   }

@@ -18,6 +18,7 @@
 #include "describe/spec/workload.h"
 #include "execute/data/feed_probe.h"
 #include "ground/base/clock.h"
+#include "operate/run/built_data.h"
 #include "predict/plan/feed_plan.h"
 
 namespace systole {
@@ -37,8 +38,9 @@ Result<std::optional<FeedSpeed>> read_feed(const Workload& workload);
 // The rates of a probe as the plan takes them.
 FeedSpeed speed_of(const ShardProbe& probe, std::string source);
 
-// The plan for the rows of a dataset. `step`: without waiting. A catalog that cannot be used leaves the rates unknown,
+// The plan for the rows of a dataset. `epoch`: of these rows. `step`: without waiting. A catalog that cannot be used leaves the rates unknown,
 // and says why.
-PlannedFeed feed_here(const Workload& workload, const Dataset& dataset, std::optional<Seconds> step);
+PlannedFeed feed_here(const Workload& workload, const Dataset& dataset, const EpochRows& epoch,
+                      std::optional<Seconds> step);
 
 }  // namespace systole

@@ -128,7 +128,7 @@ Plan make_plan(const PlannedRun& p, Bytes limit, Clock& clock) {
   parts.rank = p.rank;
   parts.parameters = num_parameters(*p.job.model);
   parts.trainable = num_trainable(*p.job.model);
-  parts.shapes = planned_shapes(p.job, p.data, p.estimate);
+  parts.shapes = planned_shapes(p.job, p.epoch ? &*p.epoch : nullptr, p.estimate);
   const ScheduleEstimate train = mean_step(p.job, p.estimate, parts.shapes);
   parts.memory = {p.memory.by_owner, p.memory.arena, limit};
   parts.time = planned_time(p, train, parts.shapes);

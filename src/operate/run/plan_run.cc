@@ -96,9 +96,9 @@ OutsideArena outside_of(const PlannedRun& p, const Program& program) {
 }
 
 PlannedFeed feed_of(const PlannedRun& p) {
-  const std::vector<PlannedShape> shapes = planned_shapes(p.job, p.data, p.estimate);
+  const std::vector<PlannedShape> shapes = planned_shapes(p.job, &*p.epoch, p.estimate);
   const bool known = !p.estimate.unknown;
-  return feed_here(p.workload, *p.data.dataset,
+  return feed_here(p.workload, *p.data.dataset, *p.epoch,
                    known ? std::optional(mean_step(p.job, p.estimate, shapes).time) : std::nullopt);
 }
 
@@ -219,6 +219,7 @@ Result<PlannedRun> prepare(const Workload& workload, PrepareOptions& options, Cl
   p.data = TRY(data_of(workload, options));
   TRY(check_mixture_lasts(workload, p.data, options.source));
   TRY(check_filled(workload, p.data, options.source));
+  if (p.data.dataset) p.epoch = rows_of(workload, p.data.dataset->train->packing);
   Result<Job> job = make_job(workload, *p.machine.device, options.rank, row_lengths_of(p.data));
   if (!job.ok()) return told_of_job(options.source, std::move(job).error());
   p.job = *std::move(job);

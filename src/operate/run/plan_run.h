@@ -17,6 +17,7 @@
 #include "execute/weights/hf_folder.h"
 #include "ground/base/clock.h"
 #include "ground/store/store.h"
+#include "operate/run/built_data.h"
 #include "operate/run/machine.h"
 #include "operate/run/run_data.h"
 #include "predict/perf/estimate.h"
@@ -42,6 +43,7 @@ struct PlannedRun {
   Workload workload;
   Machine machine;
   Data data;
+  std::optional<EpochRows> epoch;  // of `data`; nothing: not rows of text
   Job job;
   OutsideArena outside;
   MemoryPlan memory;

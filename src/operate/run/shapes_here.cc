@@ -3,38 +3,26 @@
 #include <algorithm>
 #include <cmath>
 
-#include "operate/run/built_data.h"
-
 namespace systole {
-namespace {
-
-const Packing* bucketed_rows(const Data& data) {
-  if (!data.dataset || data.dataset->train->packing.policy != PackingPolicy::bucketed) return nullptr;
-  return &data.dataset->train->packing;
-}
-
-}  // namespace
 
 std::vector<std::int64_t> row_lengths_of(const Data& data) {
-  const Packing* rows = bucketed_rows(data);
-  return rows != nullptr ? rows->edges() : std::vector<std::int64_t>();
+  if (!data.dataset || data.dataset->train->packing.policy != PackingPolicy::bucketed) return {};
+  return data.dataset->train->packing.edges();
 }
 
-std::vector<PlannedShape> planned_shapes(const Job& job, const Data& data, const Estimate& estimate) {
+std::vector<PlannedShape> planned_shapes(const Job& job, const EpochRows* epoch, const Estimate& estimate) {
   std::vector<PlannedShape> shapes;
   for (const StepRows& rows : job.shapes) {
     shapes.push_back({.length = rows.length, .rows = rows.rows});
     if (!estimate.unknown) shapes.back().step = estimate.schedule_named(rows.schedule).time;
   }
-  const Packing* rows = bucketed_rows(data);
-  if (rows == nullptr || shapes.empty()) return shapes;
-  const EpochRows epoch = rows_of(job.workload, *rows);
+  if (epoch == nullptr || epoch->buckets.empty()) return shapes;
   for (std::size_t b = 0; b < shapes.size(); ++b) {
-    const std::int64_t all = epoch.buckets[b].rows, each = shapes[b].rows;
+    const std::int64_t all = epoch->buckets[b].rows, each = shapes[b].rows;
     const bool drops = job.workload.data.drop_remainder;
-    shapes[b].epoch_steps = steps_of(job.workload, epoch.buckets[b]);
+    shapes[b].epoch_steps = steps_of(job.workload, epoch->buckets[b]);
     const double taken = drops ? static_cast<double>(shapes[b].epoch_steps * each) / static_cast<double>(all) : 1;
-    shapes[b].epoch_tokens = std::llround(static_cast<double>(epoch.buckets[b].tokens) * taken);
+    shapes[b].epoch_tokens = std::llround(static_cast<double>(epoch->buckets[b].tokens) * taken);
   }
   return shapes;
 }

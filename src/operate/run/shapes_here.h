@@ -5,6 +5,7 @@
 
 #include "describe/job/job.h"
 #include "describe/spec/plan.h"
+#include "operate/run/built_data.h"
 #include "operate/run/run_data.h"
 #include "predict/perf/estimate.h"
 
@@ -13,8 +14,8 @@ namespace systole {
 // The lengths of rows that the data have, for make_job; empty: one, or no data.
 std::vector<std::int64_t> row_lengths_of(const Data& data);
 
-// The shapes of a job's steps, and what an epoch of the data has of them; empty: one.
-std::vector<PlannedShape> planned_shapes(const Job& job, const Data& data, const Estimate& estimate);
+// The shapes of a job's steps, and what an epoch of the data has of them; empty: one. `epoch`: null without data.
+std::vector<PlannedShape> planned_shapes(const Job& job, const EpochRows* epoch, const Estimate& estimate);
 
 // The training step; of several shapes the mean over an epoch.
 ScheduleEstimate mean_step(const Job& job, const Estimate& estimate, std::span<const PlannedShape> shapes);
