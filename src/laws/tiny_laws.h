@@ -41,16 +41,8 @@ inline void expect_planned(TinyJob& job, const char* schedule, int times = 1) {
   }
 }
 
-// Takes a step of each on the same batch: loss and gradients agree within rounding, eps of the compute type times the
-// root of the longest sum.
-inline void expect_same_step(TinyJob& fast, TinyJob& slow, const Batch& batch, const Strategy& strategy) {
-  for (TinyJob* job : {&fast, &slow}) {
-    job->begin();
-    job->set_batch(batch);
-    job->step();
-  }
-  const double tolerance = 32 * epsilon_of(strategy.precision.compute);
-  EXPECT_NEAR(fast.loss(), slow.loss(), tolerance * std::abs(slow.loss()));
+// Each tensor's gradients agree to `tolerance` of their norm.
+inline void expect_same_gradients(TinyJob& fast, TinyJob& slow, double tolerance) {
   const auto a = fast.gradients(), b = slow.gradients();
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t p = 0; p < a.size(); ++p) {
@@ -61,6 +53,19 @@ inline void expect_same_step(TinyJob& fast, TinyJob& slow, const Batch& batch, c
     }
     EXPECT_LE(std::sqrt(error), tolerance * (std::sqrt(norm) + 0.1)) << "tensor " << p;
   }
+}
+
+// Takes a step of each on the same batch: loss and gradients agree within rounding, eps of the compute type times the
+// root of the longest sum.
+inline void expect_same_step(TinyJob& fast, TinyJob& slow, const Batch& batch, const Strategy& strategy) {
+  for (TinyJob* job : {&fast, &slow}) {
+    job->begin();
+    job->set_batch(batch);
+    job->step();
+  }
+  const double tolerance = 32 * epsilon_of(strategy.precision.compute);
+  EXPECT_NEAR(fast.loss(), slow.loss(), tolerance * std::abs(slow.loss()));
+  expect_same_gradients(fast, slow, tolerance);
 }
 
 }  // namespace systole::laws
