@@ -35,8 +35,8 @@ std::vector<Bucket> buckets_of(const LengthHistogram& rows, std::span<const std:
 std::int64_t buckets_holding(std::span<const Bucket> buckets, double share);
 
 // The rows of a training step in the bucket of `edge`, where a step has `batch` rows of `longest`, the model's context:
-// batch x floor(longest / edge), so that steps of all buckets have about as many positions, none more, and whatever
-// divides the batch divides them all. REQUIRES: batch >= 1, 1 <= edge <= longest.
+// batch x floor(longest / edge), so that a step has at most as many positions as one of the longest, more than half as
+// many, and whatever divides the batch divides its rows. REQUIRES: batch >= 1, 1 <= edge <= longest.
 inline std::int64_t rows_of_bucket(std::int64_t batch, std::int64_t longest, std::int64_t edge) {
   return batch * (longest / edge);
 }

@@ -3,12 +3,12 @@
 // epoch -> its bucket, and which rows it holds, in O(buckets) time, without state. So a cursor of two numbers, the
 // epoch and the number of steps since it began, resumes exactly, on any number of readers.
 //
-// A step of the bucket of edge e has B_e = B x floor(T / e) rows, B the rows of a step at length T: about as many
-// positions in each bucket, and what divides B divides B_e. An epoch has ceil(n / B_e) steps for the n rows of a bucket,
-// the last of them filled up with empty rows; or floor(n / B_e), if what fills no step is dropped. The steps of all
-// buckets, one bucket after the other, are shuffled by a keyed permutation of the epoch (row_order.h), and so are the
-// rows of a bucket among its steps, by one of their own. Every row is in exactly one step of an epoch; where remainders
-// are dropped in at most one, and other ones are dropped in each epoch.
+// A step of the bucket of edge e has B_e = B x floor(T / e) rows, B the rows of a step at length T: at most B x T
+// positions, more than half of that, and what divides B divides B_e. An epoch has ceil(n / B_e) steps for the n rows of
+// a bucket, the last of them filled up with empty rows; or floor(n / B_e), if what fills no step is dropped. The steps
+// of all buckets, one bucket after the other, are shuffled by a keyed permutation of the epoch (row_order.h), and so
+// are the rows of a bucket among its steps, by one of their own. Every row is in exactly one step of an epoch; where
+// remainders are dropped in at most one, and other ones are dropped in each epoch.
 
 #include <cstdint>
 #include <optional>

@@ -12,8 +12,8 @@
 // row that still has room; ties by order. Deterministic, O(pieces x T / 64). `padded` gives each piece its own row.
 //
 // `bucketed` does so too, and sorts the rows by bucket (describe/lengths/bucket_edges.h): a row is in the bucket of the
-// least edge that holds its piece, so that it can be read as a row of that length; within a bucket rows are in the order
-// of the text. A bucket without rows is left out. Edges that are given may end below T: longer pieces are in a
+// least edge that holds its piece, so that it can be read as a row of that length; within a bucket rows are in the
+// order of the text. A bucket without rows is left out. Edges that are given may end below T: longer pieces are in a
 // bucket of edge T.
 //
 // File format, little-endian; hashes as in token_shard.h:

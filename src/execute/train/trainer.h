@@ -3,11 +3,12 @@
 // stops. It prints nothing, knows no prices, and reads only the clock it is given. All ranks of a mesh run it over the
 // same batches in the same order; decisions that depend on a clock or a signal are rank 0's.
 //
-// A step: rows → inputs of the arena → schedule "train", or that of the rows' length → loss and norm → event. On a device that runs ahead, the next
-// step is fed and started before the loss of this one is read, so the device never waits for the host. Exceptions:
-// steps after which the state is read (an evaluation, a save, the end), and timed runs. Evaluations run ahead in the
-// same way. On other devices, from the fourth step on, the step's thread allocates nothing of ours, but for the first
-// step of each length of rows. A separate thread writes checkpoints from the staging that the "snapshot" schedule filled.
+// A step: rows → inputs of the arena → schedule "train", or that of the rows' length → loss and norm → event. On a
+// device that runs ahead, the next step is fed and started before the loss of this one is read, so the device never
+// waits for the host. Exceptions: steps after which the state is read (an evaluation, a save, the end), and timed runs.
+// Evaluations run ahead in the same way. On other devices, from the fourth step on, the step's thread allocates nothing
+// of ours, but for the first step of each length of rows. A separate thread writes checkpoints from the staging that
+// the "snapshot" schedule filled.
 
 #include <array>
 #include <atomic>

@@ -1,5 +1,5 @@
-// Training with rows of several lengths (data.buckets) through the command line: killed and resumed to the same bits, on
-// ranks, what the plan says of it, and what is refused.
+// Training with rows of several lengths (data.buckets) through the command line: killed and resumed to the same bits,
+// on ranks, what the plan says of it, and what is refused.
 
 #include <gtest/gtest.h>
 #include <signal.h>
