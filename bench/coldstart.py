@@ -3,6 +3,7 @@
 
   bench/coldstart.py SYSTOLE MODEL
       --options "--weights int8"    more options of `systole serve`
+      --packed int4    in turns with the folder that `systole quantize --weights int4` makes of MODEL
       --peer-command "llama-server -m model.gguf --port {port}"    in turns with it, and the ratio
       --rounds 5 --prompt "All human beings" --within 0.05
 
@@ -159,25 +160,34 @@ def report(state, starts, within):
         read = "" if middle.read is None else f", {middle.read / 1e6:,.0f} MB read from the disk"
         print(f"{state}: {name}: first token after {middle.first:.3f} s "
               f"({min(s.first for s in all_of_it):.3f} to {max(s.first for s in all_of_it):.3f}){read}", flush=True)
-        if name == "systole":
-            well = check_phases(middle, within)
-    if "peer" in starts:
-        print(f"{state}: {median(starts['systole']).first / median(starts['peer']).first:.2f} × the peer's")
+        if name != "peer":
+            well = check_phases(middle, within) and well
+    for name in starts:
+        if name != "peer" and "peer" in starts:
+            print(f"{state}: {name}: {median(starts[name]).first / median(starts['peer']).first:.2f} × the peer's")
     return well
 
 
-def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("systole")
-    parser.add_argument("model")
-    parser.add_argument("--options", default="")
-    parser.add_argument("--peer-command")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--prompt", default="All human beings")
-    parser.add_argument("--within", type=float, default=0.05)
-    options = parser.parse_args()
-    own = shlex.join([options.systole, "serve", options.model, "--json", "--name", "coldstart"])
-    commands = {"systole": f"{own} --port {{port}} {options.options}"}
+def packed_folder(systole, model, weights, into):
+    """Starts of it make nothing of the weights; how long the making takes is printed."""
+    folder = os.path.join(into, "packed")
+    began = time.monotonic()
+    made = subprocess.run([systole, "quantize", model, "--out", folder, "--weights", weights, "--limit", "100"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    if made.returncode != 0:
+        sys.exit(f"systole quantize: {made.stderr.decode(errors='replace')[-2000:]}")
+    print(f"systole quantize: packed in {weights} in {time.monotonic() - began:.1f} s, with its error measured")
+    return folder
+
+
+def measure(options, made):
+    def served(model, others):
+        own = shlex.join([options.systole, "serve", model, "--json", "--name", "coldstart"])
+        return f"{own} --port {{port}} {others}"
+
+    commands = {"systole": served(options.model, options.options)}
+    if options.packed:
+        commands["packed"] = served(packed_folder(options.systole, options.model, options.packed, made), "")
     if options.peer_command:
         commands["peer"] = options.peer_command
     files = [path for command in commands.values() for path in files_of(shlex.split(command))]
@@ -194,7 +204,22 @@ def main():
         well = report(state, starts, options.within) and well
     if any(not start.read for start in starts["systole"]):
         print("files on the disk: nothing was read from it as far as the kernel tells, so this is not known to be cold")
-    sys.exit(0 if well else 1)
+    return well
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("systole")
+    parser.add_argument("model")
+    parser.add_argument("--options", default="")
+    parser.add_argument("--packed", choices=["int8", "int4"])
+    parser.add_argument("--peer-command")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--prompt", default="All human beings")
+    parser.add_argument("--within", type=float, default=0.05)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        sys.exit(0 if measure(options, made) else 1)
 
 
 if __name__ == "__main__":

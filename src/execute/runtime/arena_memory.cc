@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "execute/runtime/communicator.h"
+#include "ground/base/parallel.h"
 
 namespace systole {
 namespace {
@@ -82,14 +84,24 @@ std::byte* map_aligned(std::size_t size) {
   return data;
 }
 
-// Touches each page. False with errno if memory runs out.
-bool make_resident(std::byte* data, std::size_t size) {
-  if (size == 0) return true;
+bool make_part_resident(std::byte* data, std::size_t size) {
   if (madvise(data, size, MADV_POPULATE_WRITE) == 0) return true;
   if (errno != EINVAL) return false;
   for (std::size_t at = 0; at < size; at += page_size())  // Linux before 5.14
     *static_cast<volatile std::byte*>(data + at) = std::byte{};
   return true;
+}
+
+// Touches each page, of large ranges by several threads: the system clears them. False with errno if memory runs out.
+bool make_resident(std::byte* data, std::size_t size) {
+  constexpr std::size_t kPart = 16 * kHugePage;
+  std::atomic<int> why = 0;
+  (void)for_each_in_parallel((size + kPart - 1) / kPart, io_threads(), [&](std::size_t i) -> Status {
+    if (!make_part_resident(data + i * kPart, std::min(kPart, size - i * kPart))) why = errno;
+    return {};
+  });
+  errno = why;
+  return why == 0;
 }
 
 // The arena but for pages of `later`, in huge pages if the system has them: a step walks the whole arena, and TLB misses

@@ -62,7 +62,7 @@ LoadSome source_of(const Model& model, const Values& values) {
 }
 
 std::unique_ptr<Engine> int4_engine(const Model& model, Device& device, EngineOptions options, const Values& values,
-                                    const StoredInt4& stored = {}) {
+                                    const FindRows& stored = {}) {
   options.parameter = kInt4;
   std::unique_ptr<Engine> engine = Engine::create(model, device, options).value();
   const auto host = make_reference_device();
@@ -137,15 +137,20 @@ TEST(Int4Loader, GroupsThatAreStoredAreKept) {
     return block;
   };
   std::vector<std::string> asked;
-  const auto engine = int4_engine(
-      *model, *device, {}, values,
-      [&](const std::string& parameter, const Int8Weight& weight) -> Result<std::optional<std::vector<Int4Block>>> {
-        asked.push_back(parameter);
-        if (parameter != "blocks.1.mlp.down") return std::optional<std::vector<Int4Block>>();
-        std::vector<Int4Block> blocks;
-        for (std::int64_t i = 0; i < weight.rows() * weight.columns() / 32; ++i) blocks.push_back(made_up(i));
-        return std::optional(std::move(blocks));
-      });
+  const auto engine =
+      int4_engine(*model, *device, {}, values,
+                  [&](const std::string& parameter, const Int8Weight& weight) -> std::optional<StoredRows> {
+                    asked.push_back(parameter);
+                    if (parameter != "blocks.1.mlp.down") return std::nullopt;
+                    StoredRows rows;
+                    rows.groups = [&, groups = weight.columns() / 32](std::int64_t first, std::int64_t last,
+                                                                      std::span<Int4Block> into) -> Status {
+                      for (std::int64_t i = first * groups; i < last * groups; ++i)
+                        into[static_cast<std::size_t>(i - first * groups)] = made_up(i);
+                      return {};
+                    };
+                    return rows;
+                  });
   EXPECT_NE(std::ranges::find(asked, "blocks.1.mlp.down"), asked.end()) << "names are those of single layers";
   for (const Int8Weight& weight : engine->int8_weights()) {
     if (weight.from.name != "blocks.{layer}.mlp.down") continue;
@@ -164,13 +169,16 @@ TEST(Int4Loader, AStoredScaleThatIsNotFiniteIsNamed) {
   const auto device = make_reference_device(), host = make_reference_device();
   const Values values = values_of(*model);
   const auto engine = Engine::create(*model, *device, {.parameter = kInt4}).value();
-  const Status loaded =
-      load_int8(*engine, *model, DType::f32, source_of(*model, values), *host,
-                [&](const std::string&, const Int8Weight& weight) -> Result<std::optional<std::vector<Int4Block>>> {
-                  std::vector<Int4Block> blocks(static_cast<std::size_t>(weight.rows() * weight.columns() / 32));
-                  blocks[5].minimum = 0x7c00;
-                  return std::optional(std::move(blocks));
-                });
+  const Status loaded = load_int8(*engine, *model, DType::f32, source_of(*model, values), *host,
+                                  [&](const std::string&, const Int8Weight& weight) -> std::optional<StoredRows> {
+                                    if (weight.bits != 4) return std::nullopt;
+                                    StoredRows rows;
+                                    rows.groups = [](std::int64_t, std::int64_t, std::span<Int4Block> into) -> Status {
+                                      into[5].minimum = 0x7c00;
+                                      return {};
+                                    };
+                                    return rows;
+                                  });
   ASSERT_FALSE(loaded.ok());
   EXPECT_EQ(loaded.error().kind, ErrorKind::invalid);
   EXPECT_NE(loaded.error().message.find("not finite"), std::string::npos) << loaded.error().message;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "describe/ir/layer_names.h"
 #include "ground/base/parallel.h"
+#include "ground/tensor/int8.h"
 
 namespace systole {
 namespace {
@@ -96,70 +98,142 @@ Status check_finite(const std::string& name, std::span<const Scale> scales) {
       .hinted("its run diverged, or its file is damaged; take another checkpoint or file");
 }
 
-// One layer of a weight, in an engine's memory.
+// One layer of a weight in an engine's memory: codes and scales.
 template <typename Code, typename Scale>
-Status quantize(const Int8Weight& weight, const std::string& name, std::span<const float> numbers,
-                std::span<Code> codes, std::span<Scale> scales) {
-  TRY(for_rows(weight.rows(), [&](std::int64_t first, std::int64_t last) {
-    quantize_rows(weight, numbers, first, last, codes, scales);
-  }));
-  return check_finite(name, std::span<const Scale>(scales));
+struct Layer {
+  std::span<Code> codes;
+  std::span<Scale> scales;
+};
+
+// The weight's rows as numbers, all at once.
+template <typename Code, typename Scale>
+Status quantize(const Int8Weight& weight, std::span<const float> numbers, const Layer<Code, Scale>& into) {
+  return for_rows(weight.rows(), [&](std::int64_t first, std::int64_t last) {
+    quantize_rows(weight, numbers, first, last, into.codes, into.scales);
+  });
 }
 
-Status put_blocks(const Int8Weight& weight, const std::string& name, std::span<const Int4Block> blocks,
-                  std::span<std::uint8_t> codes, std::span<std::uint16_t> scales) {
+void put_row(std::int64_t row, std::span<const float> numbers, const Layer<std::int8_t, float>& into) {
+  const auto at = static_cast<std::size_t>(row);
+  into.scales[at] = quantize_row(numbers, into.codes.subspan(at * numbers.size(), numbers.size()));
+}
+void put_row(std::int64_t row, std::span<const float> numbers, const Layer<std::uint8_t, std::uint16_t>& into) {
+  const auto columns = static_cast<std::int64_t>(numbers.size());
+  for (std::int64_t group = 0; group < columns / kInt4Group; ++group) {
+    const auto from = numbers.subspan(static_cast<std::size_t>(group * kInt4Group)).first<kInt4Group>();
+    put_block(quantize_group(from), columns, row, group, into.codes, into.scales);
+  }
+}
+
+Status put_groups(const StoredRows& rows, const Int8Weight& weight, std::int64_t first, std::int64_t last,
+                  const Layer<std::uint8_t, std::uint16_t>& into) {
   const std::int64_t columns = weight.columns(), groups = columns / kInt4Group;
-  CHECK(static_cast<std::int64_t>(blocks.size()) == weight.rows() * groups, "{} groups of '{}'", blocks.size(), name);
-  TRY(for_rows(weight.rows(), [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t row = first; row < last; ++row) {
-      for (std::int64_t g = 0; g < groups; ++g)
-        put_block(blocks[static_cast<std::size_t>(row * groups + g)], columns, row, g, codes, scales);
-    }
+  std::vector<Int4Block> blocks(static_cast<std::size_t>((last - first) * groups));
+  TRY(rows.groups(first, last, blocks));
+  const Int4Block* next = blocks.data();
+  for (std::int64_t row = first; row < last; ++row) {
+    for (std::int64_t g = 0; g < groups; ++g) put_block(*next++, columns, row, g, into.codes, into.scales);
+  }
+  return {};
+}
+
+// Rows [first, last) of a layer.
+template <typename Code, typename Scale>
+Status convert(const StoredRows& rows, const Int8Weight& weight, std::int64_t first, std::int64_t last,
+               const Layer<Code, Scale>& into) {
+  if constexpr (std::is_same_v<Code, std::uint8_t>) {
+    if (rows.groups) return put_groups(rows, weight, first, last, into);
+  }
+  return rows.numbers(first, last,
+                      [&](std::int64_t row, std::span<const float> numbers) { put_row(row, numbers, into); });
+}
+
+// Rows of a layer, for one thread at a time.
+struct Piece {
+  std::size_t layer;
+  std::int64_t first, last;
+};
+
+// A weight's layers, each as the parameter that it is made of and its name for people.
+struct Tensors {
+  std::vector<Parameter> parameters;
+  std::vector<std::string> names;
+};
+
+template <typename Code, typename Scale>
+Status fill(Executor& executor, const Int8Weight& weight, const Tensors& from, const LoadSome& load, Device& host,
+            const FindRows& find) {
+  Destination codes(executor, weight.q8_name()), scales(executor, weight.scale_name());
+  const std::size_t layers = from.names.size();
+  const auto layer = [&](std::size_t i) {
+    const auto at = static_cast<std::int64_t>(i), count = static_cast<std::int64_t>(layers);
+    return Layer<Code, Scale>{codes.part<Code>(at, count), scales.part<Scale>(at, count)};
+  };
+  const std::int64_t at_once = std::max(kPieceNumbers / weight.columns() / kInt4Panel, std::int64_t{1}) * kInt4Panel;
+  std::vector<std::optional<StoredRows>> stored(layers);
+  std::vector<Piece> pieces;
+  for (std::size_t i = 0; i < layers; ++i) {
+    if (find) stored[i] = find(from.names[i], weight);
+    for (std::int64_t row = 0; stored[i] && row < weight.rows(); row += at_once)
+      pieces.push_back({i, row, std::min(row + at_once, weight.rows())});
+  }
+  TRY(for_each_in_parallel(pieces.size(), io_threads(), [&](std::size_t p) {
+    const Piece& piece = pieces[p];
+    return convert(*stored[piece.layer], weight, piece.first, piece.last, layer(piece.layer));
   }));
-  return check_finite(name, std::span<const std::uint16_t>(scales));
+  for (std::size_t i = 0; i < layers; ++i) {
+    if (!stored[i]) {
+      const Tensor tensor = TRY(Tensor::load(from.parameters[i], load, host));
+      TRY(quantize(weight, tensor.numbers(), layer(i)));
+    }
+    TRY(check_finite(from.names[i], std::span<const Scale>(layer(i).scales)));
+  }
+  TRY(codes.finish());
+  return scales.finish();
+}
+
+// The layers of a parameter, or all of it, in the type `stored`.
+Tensors tensors_of(Parameter parameter, DType stored) {
+  if (is_float(parameter.type.dtype)) parameter.type.dtype = stored;
+  const std::optional<LayerName> layers = layer_name(parameter.name);
+  if (!layers) return {{parameter}, {parameter.name}};
+  Tensors tensors;
+  for (std::int64_t i = 0; i < parameter.type.size(0); ++i) {
+    tensors.parameters.push_back(of_layer(parameter, *layers, i));
+    tensors.names.push_back(layers->of(i));
+  }
+  return tensors;
+}
+
+Status copy(Executor& executor, const std::string& name, const Tensors& from, const LoadSome& load, Device& host) {
+  Destination numbers(executor, name);
+  const auto count = static_cast<std::int64_t>(from.names.size());
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Tensor tensor = TRY(Tensor::load(from.parameters[static_cast<std::size_t>(i)], load, host));
+    std::ranges::copy(tensor.numbers(), numbers.part<float>(i, count).begin());
+  }
+  return numbers.finish();
 }
 
 }  // namespace
 
 Status load_int8(Engine& engine, const Model& model, DType stored, const LoadSome& load, Device& host,
-                 const StoredInt4& int4) {
+                 const FindRows& rows) {
   Executor& executor = engine.executor();
   const std::span<const Int8Weight> weights = engine.int8_weights();
-  for (Parameter parameter : model.parameters()) {
-    const auto found =
+  for (const Parameter& parameter : model.parameters()) {
+    const auto weight =
         std::ranges::find_if(weights, [&](const Int8Weight& w) { return w.from.name == parameter.name; });
-    const Int8Weight* const weight = found == weights.end() ? nullptr : &*found;
-    const std::string name = weight == nullptr ? parameter.name : weight->q8_name();
+    const std::string name = weight == weights.end() ? parameter.name : weight->q8_name();
     if (!executor.program().find_value(name)) continue;  // no function reads it
-    const std::optional<LayerName> layers = layer_name(parameter.name);
-    const std::int64_t count = layers ? parameter.type.size(0) : 1;
-    if (is_float(parameter.type.dtype)) parameter.type.dtype = stored;
-    Destination numbers(executor, name);
-    std::optional<Destination> scales;
-    if (weight != nullptr) scales.emplace(executor, weight->scale_name());
-    for (std::int64_t i = 0; i < count; ++i) {
-      const Parameter one = layers ? of_layer(parameter, *layers, i) : parameter;
-      const std::string of = layers ? layers->of(i) : one.name;
-      if (weight != nullptr && weight->bits == 4 && int4) {
-        if (const auto blocks = TRY(int4(of, *weight)); blocks) {
-          TRY(put_blocks(*weight, of, *blocks, numbers.part<std::uint8_t>(i, count),
-                         scales->part<std::uint16_t>(i, count)));
-          continue;
-        }
-      }
-      const Tensor tensor = TRY(Tensor::load(one, load, host));
-      if (weight != nullptr && weight->bits == 4) {
-        TRY(quantize(*weight, of, tensor.numbers(), numbers.part<std::uint8_t>(i, count),
-                     scales->part<std::uint16_t>(i, count)));
-      } else if (weight != nullptr) {
-        TRY(quantize(*weight, of, tensor.numbers(), numbers.part<std::int8_t>(i, count),
-                     scales->part<float>(i, count)));
-      } else {
-        std::ranges::copy(tensor.numbers(), numbers.part<float>(i, count).begin());
-      }
+    const Tensors from = tensors_of(parameter, stored);
+    if (weight == weights.end()) {
+      TRY(copy(executor, name, from, load, host));
+    } else if (weight->bits == 4) {
+      TRY((fill<std::uint8_t, std::uint16_t>(executor, *weight, from, load, host, rows)));
+    } else {
+      TRY((fill<std::int8_t, float>(executor, *weight, from, load, host, rows)));
     }
-    TRY(numbers.finish());
-    if (scales) TRY(scales->finish());
   }
   return {};
 }

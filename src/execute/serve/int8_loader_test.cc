@@ -135,6 +135,80 @@ TEST(Int8Loader, TensorsAreLoadedOneByOne) {
   EXPECT_EQ(most, largest);
 }
 
+// The rows of all weights but one layer's of one, as a file has them.
+FindRows rows_of(const Model& model, int* found) {
+  return [&model, found](const std::string& name, const Int8Weight& weight) -> std::optional<StoredRows> {
+    if (name == "blocks.1.mlp.up") return std::nullopt;
+    const std::optional<LayerName> all = layer_name(weight.from.name);
+    std::int64_t layer = 0;
+    while (all && all->of(layer) != name) ++layer;
+    ++*found;
+    return StoredRows{[&model, weight, layer](std::int64_t first, std::int64_t last, const TakeRow& take) -> Status {
+      const HostTensor whole = value_for(weight.from);
+      const Shape shape = weight.tensor().shape;
+      const auto strides = strides_of(shape);
+      std::vector<float> matrix(static_cast<std::size_t>(weight.rows() * weight.columns()));
+      for (std::int64_t i = 0; i < num_elements(shape); ++i) {
+        std::int64_t at = 0;  // in the order of the weight's dims
+        for (const int dim : weight.order) {
+          const auto d = static_cast<std::size_t>(dim);
+          at = at * shape[d] + i / strides[d] % shape[d];
+        }
+        matrix[static_cast<std::size_t>(at)] = static_cast<float>(whole.at(layer * num_elements(shape) + i));
+      }
+      for (std::int64_t row = first; row < last; ++row) {
+        take(row, std::span(matrix).subspan(static_cast<std::size_t>(row * weight.columns()),
+                                            static_cast<std::size_t>(weight.columns())));
+      }
+      return {};
+    }};
+  };
+}
+
+TEST(Int8Loader, RowsOfAFileGiveTheBytesOfTheTensors) {
+  DecoderSpec spec = small_decoder(true);
+  spec.vocabulary = 2100;  // more than a thread reads at once
+  ASSERT_GT(spec.vocabulary * spec.width, kPieceNumbers);
+  const auto model = make_decoder(spec);
+  const auto device = make_reference_device(), host = make_reference_device();
+  for (const DType parameter : {DType::i8, kInt4}) {
+    const auto tensors = Engine::create(*model, *device, {.parameter = parameter}).value(),
+               rows = Engine::create(*model, *device, {.parameter = parameter}).value();
+    int all = 0, loads = 0, found = 0;
+    load_int8(*tensors, *model, DType::f32, source_of(*model, &all), *host).value();
+    load_int8(*rows, *model, DType::f32, source_of(*model, &loads), *host, rows_of(*model, &found)).value();
+    EXPECT_EQ(loads, all - found) << "what has rows is not loaded";
+    EXPECT_EQ(found, 2 * 6 - 1 + 1) << "six matrices of two layers but one, and the table";
+    for (const ProgramValue& value : rows->program().values) {
+      if (value.residence != Residence::parameter) continue;
+      EXPECT_TRUE(value_of(*rows, value.name) == value_of(*tensors, value.name)) << value.name;
+    }
+  }
+}
+
+TEST(Int8Loader, RowsThatCannotBeReadOrAreNotFiniteAreRefused) {
+  const auto model = make_decoder(small_decoder(true));
+  const auto device = make_reference_device(), host = make_reference_device();
+  const auto engine = Engine::create(*model, *device, {.parameter = DType::i8}).value();
+  const auto loaded = [&](const StoredRows& rows) {
+    return load_int8(*engine, *model, DType::f32, source_of(*model), *host,
+                     [&](const std::string&, const Int8Weight&) { return std::optional(rows); });
+  };
+  const Status broken = loaded({[](std::int64_t, std::int64_t, const TakeRow&) -> Status {
+    return error(ErrorKind::corrupt, "the file was cut");
+  }});
+  ASSERT_FALSE(broken.ok());
+  EXPECT_EQ(broken.error().message, "the file was cut");
+  const Status infinite = loaded({[](std::int64_t first, std::int64_t last, const TakeRow& take) -> Status {
+    const std::vector<float> row(64, INFINITY);
+    for (; first < last; ++first) take(first, std::span(row));
+    return {};
+  }});
+  ASSERT_FALSE(infinite.ok());
+  EXPECT_NE(infinite.error().message.find("' has a value that is not finite"), std::string::npos)
+      << infinite.error().message;
+}
+
 TEST(Int8Loader, AValueThatIsNotFiniteIsNamed) {
   const auto model = make_decoder(small_decoder(true));
   const auto device = make_reference_device(), host = make_reference_device();

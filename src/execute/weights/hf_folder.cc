@@ -64,9 +64,9 @@ Result<std::vector<ImportedValue>> values_of_gguf(const std::string& path) {
   const auto config = config_of_gguf(file);
   if (!config.ok()) return place.placed(config.error());
   std::vector<ImportedValue> values = TRY(values_of_config(*config, path));
-  const auto tokenizer = tokenizer_of_gguf(file);
-  if (!tokenizer.ok()) return place.placed(tokenizer.error());
-  for (ImportedValue& value : values_of(tokenizer->family, path)) values.push_back(std::move(value));
+  const auto family = tokenizer_family_of_gguf(file);
+  if (!family.ok()) return place.placed(family.error());
+  for (ImportedValue& value : values_of(*family, path)) values.push_back(std::move(value));
   return values;
 }
 
@@ -303,16 +303,34 @@ bool is_stored_alike(const Int8Weight& weight, const MappedTensor& mapped) {
   return mapped.shape == Shape{weight.rows(), weight.columns()} && mapped.columns == weight.columns();
 }
 
+bool has_copy(const HfFolder& folder) {
+  return std::ranges::any_of(folder.map.copies,
+                             [&](const std::string& copy) { return folder.files.tensors().contains(copy); });
+}
+
 }  // namespace
 
-Result<std::optional<std::vector<Int4Block>>> stored_int4(const HfFolder& folder, const std::string& parameter,
-                                                          const Int8Weight& weight) {
+std::optional<StoredRows> stored_rows(const HfFolder& folder, const std::string& parameter, const Int8Weight& weight) {
   const auto mapped = std::ranges::find(folder.map.tensors, parameter, &MappedTensor::ours);
-  if (mapped == folder.map.tensors.end() || !is_stored_alike(weight, *mapped))
-    return std::optional<std::vector<Int4Block>>();
-  auto blocks = folder.files.read_int4(mapped->theirs);
-  if (!blocks.ok()) return std::move(blocks).error().at({folder.path});
-  return blocks;
+  if (mapped == folder.map.tensors.end() || !is_stored_alike(weight, *mapped)) return std::nullopt;
+  // An import compares the embedding with its copies.
+  if (mapped->theirs == folder.map.embedding && has_copy(folder)) return std::nullopt;
+  StoredRows rows = folder.files.rows(mapped->theirs);
+  const auto placed = [path = folder.path](Status read) -> Status {
+    if (read.ok()) return read;
+    return is_gguf(path) ? std::move(read).error().at({path}) : below(path, std::move(read).error());
+  };
+  StoredRows all{
+      [placed, numbers = std::move(rows.numbers)](std::int64_t first, std::int64_t last, const TakeRow& take) {
+        return placed(numbers(first, last, take));
+      }};
+  if (rows.groups) {
+    all.groups = [placed, groups = std::move(rows.groups)](std::int64_t first, std::int64_t last,
+                                                           std::span<Int4Block> into) {
+      return placed(groups(first, last, into));
+    };
+  }
+  return all;
 }
 
 Result<std::vector<std::string>> write_hf_tokenizer(const Tokenizer& tokenizer, Store& to) {

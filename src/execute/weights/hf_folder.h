@@ -59,10 +59,9 @@ Result<std::string> read_any_tokenizer(Store& store, const std::string& path);
 // Errors: as import_weights.
 Status load_weights(Executor& executor, const HfFolder& folder, std::int64_t device = 0, bool some = false);
 
-// One layer's tensor of a weight in int4 as it is stored, row by row. `parameter`: "blocks.3.attn.q". Nothing: the folder
-// stores it otherwise. Errors: as WeightFiles::read_int4, with the file's path.
-Result<std::optional<std::vector<Int4Block>>> stored_int4(const HfFolder& folder, const std::string& parameter,
-                                                          const Int8Weight& weight);
+// The rows of one layer's tensor of a weight, where they are those of a tensor of the files. `parameter`:
+// "blocks.3.attn.q". The folder must outlive them. Errors of the calls: as WeightFiles::rows, with the file's path.
+std::optional<StoredRows> stored_rows(const HfFolder& folder, const std::string& parameter, const Int8Weight& weight);
 
 // Writes a tokenizer as files of such a folder; returns their names. Errors: no_space, io.
 Result<std::vector<std::string>> write_hf_tokenizer(const Tokenizer& tokenizer, Store& to);

@@ -7,6 +7,7 @@
 
 #include "ground/base/errors.h"
 #include "ground/base/nearest.h"
+#include "ground/base/parallel.h"
 
 namespace systole {
 namespace {
@@ -164,7 +165,7 @@ class Importer {
       raw_.resize(count * static_cast<std::size_t>(element));
       numbers_.resize(count);
       TRY(files_.read_elements(name, row * width, raw_));
-      widen(tensor.dtype);
+      to_f32(tensor.dtype, raw_, numbers_);
       for (const Place& place : places) place.put(numbers_, row, width);
     }
     return {};
@@ -189,20 +190,6 @@ class Importer {
   }
 
  private:
-  void widen(DType dtype) {
-    for (std::size_t i = 0; i < numbers_.size(); ++i) {
-      if (dtype == DType::f32) {
-        __builtin_memcpy(&numbers_[i], raw_.data() + i * 4, 4);
-      } else if (dtype == DType::bf16) {
-        std::uint16_t bits;
-        __builtin_memcpy(&bits, raw_.data() + i * 2, sizeof bits);
-        numbers_[i] = from_bf16(bits);
-      } else {
-        numbers_[i] = static_cast<float>(load(dtype, raw_.data(), static_cast<std::int64_t>(i)));
-      }
-    }
-  }
-
   const WeightFiles& files_;
   std::vector<std::byte> raw_, other_;
   std::vector<float> numbers_;
@@ -271,7 +258,11 @@ Status import_weights(const WeightFiles& files, const NameMap& map, std::span<co
   TRY(check_weights(files, map));
   std::unordered_map<std::string_view, const ParameterPlace*> by_name;
   for (const ParameterPlace& place : places) by_name.emplace(place.name, &place);
-  Importer importer(files);
+  struct Read {
+    std::string name;
+    std::vector<Place> into;
+  };
+  std::vector<Read> reads;
   bool embedding = false;
   for (auto begin = map.tensors.begin(); begin != map.tensors.end();) {
     const auto end = std::find_if(begin, map.tensors.end(), [&](const auto& t) { return t.theirs != begin->theirs; });
@@ -284,10 +275,13 @@ Status import_weights(const WeightFiles& files, const NameMap& map, std::span<co
         return error(ErrorKind::invalid, "'{}' is no parameter of this model, or of another size", mapped->ours);
       into.emplace_back(*mapped, *found->second);
     }
-    if (!into.empty()) TRY(importer.read(begin->theirs, into));
     embedding |= !into.empty() && begin->theirs == map.embedding;
+    if (!into.empty()) reads.push_back({begin->theirs, std::move(into)});
     begin = end;
   }
+  TRY(for_each_in_parallel(reads.size(), some ? io_threads() : 1,
+                           [&](std::size_t i) { return Importer(files).read(reads[i].name, reads[i].into); }));
+  Importer importer(files);
   if (!embedding) return {};
   for (const std::string& copy : map.copies) {
     if (files.tensors().contains(copy)) TRY(importer.compare(copy, map.embedding));

@@ -44,7 +44,8 @@ Status check_weights(const WeightFiles& files, const NameMap& map);
 // type, exactly if that is wider.
 // Errors: as check_weights; invalid if a parameter of the map is not among `places` or has another size, or a tensor
 // that must copy the embedding differs from it; those of reading.
-// `some`: only the parameters among `places`, which may be fewer than the map's.
+// `some`: only the parameters among `places`, which may be fewer than the map's, by several threads; each has buffers
+// of its own.
 // REQUIRES: a part's box lies within the shape and within `held`.
 Status import_weights(const WeightFiles& files, const NameMap& map, std::span<const ParameterPlace> places,
                       bool some = false);

@@ -54,6 +54,20 @@ Status hash_file(Store& store, const std::string& path, Hasher& hasher) {
 
 }  // namespace
 
+void to_f32(DType dtype, std::span<const std::byte> bytes, std::span<float> numbers) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (dtype == DType::f32) {
+      __builtin_memcpy(&numbers[i], bytes.data() + i * 4, 4);
+    } else if (dtype == DType::bf16) {
+      std::uint16_t bits;
+      __builtin_memcpy(&bits, bytes.data() + i * 2, sizeof bits);
+      numbers[i] = from_bf16(bits);
+    } else {
+      numbers[i] = static_cast<float>(load(dtype, bytes.data(), static_cast<std::int64_t>(i)));
+    }
+  }
+}
+
 std::string in_folder(const std::string& folder, const std::string& name) {
   return folder.empty() ? name : folder + "/" + name;
 }
@@ -119,6 +133,23 @@ std::vector<std::string> WeightFiles::names() const {
 Status WeightFiles::read_elements(const std::string& name, std::int64_t first, std::span<std::byte> into) const {
   if (reader_) return reader_->read_elements(name, first, into);
   return files_[tensors_.at(name).file].read_elements(name, first, into);
+}
+
+StoredRows WeightFiles::rows(const std::string& name) const {
+  if (reader_) return reader_->rows(name);
+  const WeightTensor& tensor = tensors_.at(name);
+  return {[this, name, tensor](std::int64_t first, std::int64_t last, const TakeRow& take) -> Status {
+    const auto width = static_cast<std::size_t>(tensor.shape[1]);
+    const std::size_t bytes = width * static_cast<std::size_t>(size_of(tensor.dtype));
+    const auto raw = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(last - first) * bytes);
+    TRY(read_elements(name, first * tensor.shape[1], {raw.get(), static_cast<std::size_t>(last - first) * bytes}));
+    std::vector<float> numbers(width);
+    for (std::int64_t row = first; row < last; ++row) {
+      to_f32(tensor.dtype, {raw.get() + static_cast<std::size_t>(row - first) * bytes, bytes}, numbers);
+      take(row, numbers);
+    }
+    return {};
+  }};
 }
 
 Result<Hash128> WeightFiles::hash() const {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,7 +15,7 @@
 #include "ground/base/hash.h"
 #include "ground/base/result.h"
 #include "ground/store/store.h"
-#include "ground/tensor/int4.h"
+#include "ground/tensor/stored_rows.h"
 
 namespace systole {
 
@@ -35,10 +34,8 @@ class TensorReader {
   virtual ~TensorReader() = default;
   // As SafetensorsFile::read_elements. REQUIRES: the elements are whole rows.
   virtual Status read_elements(const std::string& name, std::int64_t first, std::span<std::byte> into) const = 0;
-  // As WeightFiles::read_int4.
-  virtual Result<std::optional<std::vector<Int4Block>>> read_int4(const std::string&) const {
-    return std::optional<std::vector<Int4Block>>();
-  }
+  // The rows of a matrix, as WeightFiles::rows.
+  virtual StoredRows rows(const std::string& name) const = 0;
 };
 
 // Read-only; thread-safe. Borrows the store.
@@ -57,11 +54,8 @@ class WeightFiles {
 
   // Errors: as SafetensorsFile::read_elements.
   Status read_elements(const std::string& name, std::int64_t first, std::span<std::byte> into) const;
-  // All groups of a tensor that is stored in four bits, row by row; nothing: it is stored otherwise. Errors: io, corrupt;
-  // unsupported: a minimum beyond f16.
-  Result<std::optional<std::vector<Int4Block>>> read_int4(const std::string& name) const {
-    return reader_ ? reader_->read_int4(name) : std::optional<std::vector<Int4Block>>();
-  }
+  // The rows of a matrix; these files must outlive them. REQUIRES: it has two dims, and its type is f32, bf16 or f16.
+  StoredRows rows(const std::string& name) const;
   // Hash of the names and bytes of all files, with index and config.json; reads them all. Errors: io.
   Result<Hash128> hash() const;
 
@@ -74,6 +68,9 @@ class WeightFiles {
   std::map<std::string, WeightTensor> tensors_;
   std::shared_ptr<const TensorReader> reader_;  // null: files_ are read
 };
+
+// Numbers of type f32, bf16 or f16 as f32.
+void to_f32(DType dtype, std::span<const std::byte> bytes, std::span<float> numbers);
 
 // "folder/name", or "name" in the root.
 std::string in_folder(const std::string& folder, const std::string& name);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 
 #include "execute/weights/testing/gguf_of_four_bits.h"
@@ -40,6 +41,12 @@ class QuantizeCommand : public testing::Test {
     EXPECT_EQ(got.exit.code, 0) << got.err;
     return parse_json(got.out, "stdout").value();
   }
+  // What follows the header of a safetensors file.
+  static std::string tensors_of(const std::string& file) {
+    std::uint64_t header = 0;
+    std::memcpy(&header, file.data(), sizeof header);
+    return file.substr(sizeof header + static_cast<std::size_t>(header));
+  }
   // Whether there is nothing but these in the folder.
   void expect_only(const std::vector<std::string>& names) const {
     std::vector<std::string> there;
@@ -62,8 +69,12 @@ class QuantizeCommand : public testing::Test {
 TEST_F(QuantizeCommand, writes_a_folder_that_answers_as_weights_in_int8) {
   copy("llama", "model");
   systole_.write("model.gguf", gguf_of_folder((kGolden / "llama").string()));
+  std::string first;
   for (const std::string model : {"model", "model.gguf"}) {
     make_packed(model);
+    const std::string tensors = tensors_of(text_of(systole_.folder() / "packed/packed.safetensors"));
+    if (first.empty()) first = tensors;
+    EXPECT_TRUE(tensors == first) << "the file has rows in another order, and the same numbers";
     const Node expected = generated({model, "--weights", "int8"}), got = generated({"packed"});
     EXPECT_EQ(got.text_at("text"), expected.text_at("text")) << model;
     EXPECT_EQ(got.text_at("weights"), "int8") << "of a packed folder these are the stored ones";

@@ -106,8 +106,8 @@ Result<ServedModel> model_of_weights(const std::string& path, const ModelSpec& s
   Tokenizer tokenizer = TRY(tokenizer_of(*folder, spec));
   const LoadSome load = [folder, part](Executor& executor) { return load_weights(executor, *folder, part, true); };
   ServedModel served = TRY(model_of_weights(path, spec, std::move(tokenizer), DType::f32, load));
-  served.stored_int4 = [folder](const std::string& parameter, const Int8Weight& weight) {
-    return stored_int4(*folder, parameter, weight);
+  served.stored_rows = [folder](const std::string& parameter, const Int8Weight& weight) {
+    return stored_rows(*folder, parameter, weight);
   };
   served.hash_of_weights = [folder] { return folder->hash(); };
   return served;
@@ -313,7 +313,7 @@ Result<ServedModel> find_blessed(const std::string& asked) {
 Status load_engine(Engine& engine, const ServedModel& model, const LoadSome& load) {
   if (!is_packed_type(engine.options().parameter) || is_packed_type(model.parameter)) return load(engine.executor());
   const std::unique_ptr<Device> host = make_reference_device();
-  return load_int8(engine, *model.model, model.parameter, load, *host, model.stored_int4);
+  return load_int8(engine, *model.model, model.parameter, load, *host, model.stored_rows);
 }
 
 Result<std::unique_ptr<Engine>> create_engine(const ServedModel& model, const Machine& machine, EngineOptions options) {

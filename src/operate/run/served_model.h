@@ -36,7 +36,7 @@ struct ServedModel {
   std::optional<std::int64_t> step;                // of the checkpoint; nothing: a published model
   std::string name;                                // for people: the run, or the folder
   LoadSome load;                                   // the parameters that an executor has
-  StoredInt4 stored_int4 = {};                     // of a published model: matrices that are in four bits already
+  FindRows stored_rows = {};                       // of a published model: matrices as its files have them
   std::optional<std::string> chat_template = {};   // of a published model: the text
   std::vector<std::int32_t> ends = {};             // tokens that end an answer beside eos: generation_config.json
   std::optional<PoolingSpec> pooling = {};         // of a published model: how its files make vectors of texts

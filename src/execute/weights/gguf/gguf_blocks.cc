@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "ground/tensor/int4.h"
@@ -10,10 +11,25 @@
 namespace systole {
 namespace {
 
+#define SYSTOLE_INLINE [[gnu::always_inline]] inline
+
+// As from_half, without a branch for usual numbers. A subnormal's is the difference of two numbers that are not.
+SYSTOLE_INLINE float half_value(std::uint16_t bits) {
+  const std::uint32_t exponent = bits & 0x7c00U, rest = (bits & 0x7fffU) << 13, sign = (bits & 0x8000U) << 16;
+  if (exponent == 0x7c00U) return from_half(bits);
+  const float size =
+      exponent != 0 ? std::bit_cast<float>(rest + (112U << 23)) : std::bit_cast<float>(rest + (113U << 23)) - 0x1p-14F;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(size) | sign);
+}
+
 // A block's bytes, as the numbers they are.
 struct Fields {
   const std::byte* at;
-  float half(std::size_t byte) const { return static_cast<float>(load(DType::f16, at + byte, 0)); }
+  float half(std::size_t byte) const {
+    std::uint16_t bits;
+    std::memcpy(&bits, at + byte, sizeof bits);
+    return half_value(bits);
+  }
   std::uint8_t u8(std::size_t byte) const { return std::to_integer<std::uint8_t>(at[byte]); }
   std::int8_t i8(std::size_t byte) const { return static_cast<std::int8_t>(u8(byte)); }
   std::uint32_t u32(std::size_t byte) const {
@@ -28,7 +44,7 @@ struct Fields {
 constexpr std::size_t kBlock = 32, kHalf = 16, kSuper = 256;
 
 // f16 scale, 16 bytes: elements i in the low, i + 16 in the high four bits.
-void q4_0(const std::byte* block, float* into) {
+SYSTOLE_INLINE void q4_0(const std::byte* block, float* into) {
   const Fields f{block};
   const float d = f.half(0);
   for (std::size_t i = 0; i < kHalf; ++i) {
@@ -38,7 +54,7 @@ void q4_0(const std::byte* block, float* into) {
 }
 
 // f16 scale, f16 minimum, 16 bytes.
-void q4_1(const std::byte* block, float* into) {
+SYSTOLE_INLINE void q4_1(const std::byte* block, float* into) {
   const Fields f{block};
   const float d = f.half(0), m = f.half(2);
   for (std::size_t i = 0; i < kHalf; ++i) {
@@ -48,10 +64,10 @@ void q4_1(const std::byte* block, float* into) {
 }
 
 // The fifth bits are a u32: bit i is element i's.
-int fifth(std::uint32_t bits, std::size_t i) { return static_cast<int>(bits >> i & 1U) << 4; }
+SYSTOLE_INLINE int fifth(std::uint32_t bits, std::size_t i) { return static_cast<int>(bits >> i & 1U) << 4; }
 
 // f16 scale, fifth bits, 16 bytes.
-void q5_0(const std::byte* block, float* into) {
+SYSTOLE_INLINE void q5_0(const std::byte* block, float* into) {
   const Fields f{block};
   const float d = f.half(0);
   const std::uint32_t bits = f.u32(2);
@@ -62,7 +78,7 @@ void q5_0(const std::byte* block, float* into) {
 }
 
 // f16 scale, f16 minimum, fifth bits, 16 bytes.
-void q5_1(const std::byte* block, float* into) {
+SYSTOLE_INLINE void q5_1(const std::byte* block, float* into) {
   const Fields f{block};
   const float d = f.half(0), m = f.half(2);
   const std::uint32_t bits = f.u32(4);
@@ -73,7 +89,7 @@ void q5_1(const std::byte* block, float* into) {
 }
 
 // f16 scale, 32 signed bytes.
-void q8_0(const std::byte* block, float* into) {
+SYSTOLE_INLINE void q8_0(const std::byte* block, float* into) {
   const Fields f{block};
   const float d = f.half(0);
   for (std::size_t i = 0; i < kBlock; ++i) into[i] = static_cast<float>(f.i8(2 + i)) * d;
@@ -83,7 +99,7 @@ void q8_0(const std::byte* block, float* into) {
 struct Group {
   float scale, minimum;
 };
-Group group_of(const Fields& f, std::size_t group) {
+SYSTOLE_INLINE Group group_of(const Fields& f, std::size_t group) {
   const std::size_t at = 4 + group;
   if (group < 4) return {static_cast<float>(f.u8(at) & 63), static_cast<float>(f.u8(at + 4) & 63)};
   return {static_cast<float>(f.low(at + 4) | f.u8(at - 4) >> 6 << 4),
@@ -91,7 +107,7 @@ Group group_of(const Fields& f, std::size_t group) {
 }
 
 // f16 scale of scales, f16 scale of minima, 12 bytes of groups, 128 bytes: 32 of them hold two groups of 32.
-void q4_k(const std::byte* block, float* into) {
+SYSTOLE_INLINE void q4_k(const std::byte* block, float* into) {
   const Fields f{block};
   const float d = f.half(0), m = f.half(2);
   for (std::size_t group = 0; group < 8; ++group) {
@@ -106,7 +122,7 @@ void q4_k(const std::byte* block, float* into) {
 }
 
 // As q4_k, with 32 bytes of fifth bits before the 128: bit g of byte i is that of element i of group g.
-void q5_k(const std::byte* block, float* into) {
+SYSTOLE_INLINE void q5_k(const std::byte* block, float* into) {
   const Fields f{block};
   const float d = f.half(0), m = f.half(2);
   for (std::size_t group = 0; group < 8; ++group) {
@@ -122,7 +138,7 @@ void q5_k(const std::byte* block, float* into) {
 
 // 128 bytes of low four bits, 64 of high two, 16 signed scales of 16 elements each, f16 scale of scales. Each half of
 // the block has 64, 32 and 8 of them, and its elements in four runs of 32.
-void q6_k(const std::byte* block, float* into) {
+SYSTOLE_INLINE void q6_k(const std::byte* block, float* into) {
   const Fields f{block};
   const float d = f.half(208);
   for (std::size_t half = 0; half < 2; ++half) {
@@ -138,13 +154,44 @@ void q6_k(const std::byte* block, float* into) {
   }
 }
 
-constexpr std::array kRead = {
-    GgufBlock{0, "F32", 1, 4, DType::f32, nullptr},       GgufBlock{1, "F16", 1, 2, DType::f16, nullptr},
-    GgufBlock{30, "BF16", 1, 2, DType::bf16, nullptr},    GgufBlock{2, "Q4_0", kBlock, 18, DType::f32, q4_0},
-    GgufBlock{3, "Q4_1", kBlock, 20, DType::f32, q4_1},   GgufBlock{6, "Q5_0", kBlock, 22, DType::f32, q5_0},
-    GgufBlock{7, "Q5_1", kBlock, 24, DType::f32, q5_1},   GgufBlock{8, "Q8_0", kBlock, 34, DType::f32, q8_0},
-    GgufBlock{12, "Q4_K", kSuper, 144, DType::f32, q4_k}, GgufBlock{13, "Q5_K", kSuper, 176, DType::f32, q5_k},
-    GgufBlock{14, "Q6_K", kSuper, 210, DType::f32, q6_k}};
+// Blocks of one type, compiled for each instruction set: the loops become vectors.
+template <void (*one)(const std::byte*, float*), std::size_t elements, std::size_t bytes>
+SYSTOLE_INLINE void each(const std::byte* blocks, float* into, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) one(blocks + i * bytes, into + i * elements);
+}
+
+#if defined(__x86_64__)
+template <void (*one)(const std::byte*, float*), std::size_t elements, std::size_t bytes>
+__attribute__((target("avx2"))) void each_avx2(const std::byte* blocks, float* into, std::size_t count) {
+  each<one, elements, bytes>(blocks, into, count);
+}
+#endif
+
+template <void (*one)(const std::byte*, float*), std::size_t elements, std::size_t bytes>
+void each_block(const std::byte* blocks, float* into, std::size_t count) {
+#if defined(__x86_64__)
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+  if (has_avx2) return each_avx2<one, elements, bytes>(blocks, into, count);
+#endif
+  each<one, elements, bytes>(blocks, into, count);
+}
+
+template <void (*one)(const std::byte*, float*), std::int64_t elements, std::int64_t bytes>
+constexpr GgufBlock quantised(std::uint32_t id, const char* name) {
+  return {id, name, elements, bytes, DType::f32, each_block<one, elements, bytes>};
+}
+
+constexpr std::array kRead = {GgufBlock{0, "F32", 1, 4, DType::f32, nullptr},
+                              GgufBlock{1, "F16", 1, 2, DType::f16, nullptr},
+                              GgufBlock{30, "BF16", 1, 2, DType::bf16, nullptr},
+                              quantised<q4_0, kBlock, 18>(2, "Q4_0"),
+                              quantised<q4_1, kBlock, 20>(3, "Q4_1"),
+                              quantised<q5_0, kBlock, 22>(6, "Q5_0"),
+                              quantised<q5_1, kBlock, 24>(7, "Q5_1"),
+                              quantised<q8_0, kBlock, 34>(8, "Q8_0"),
+                              quantised<q4_k, kSuper, 144>(12, "Q4_K"),
+                              quantised<q5_k, kSuper, 176>(13, "Q5_K"),
+                              quantised<q6_k, kSuper, 210>(14, "Q6_K")};
 
 // Types that are not read, for messages (ggml.h, enum ggml_type).
 struct TypeName {
@@ -214,9 +261,7 @@ std::string gguf_types_read() {
 }
 
 void widen(const GgufBlock& block, std::span<const std::byte> blocks, std::span<float> into) {
-  const auto bytes = static_cast<std::size_t>(block.bytes), elements = static_cast<std::size_t>(block.elements);
-  for (std::size_t i = 0; i < into.size() / elements; ++i)
-    block.widen(blocks.data() + i * bytes, into.data() + i * elements);
+  block.widen(blocks.data(), into.data(), into.size() / static_cast<std::size_t>(block.elements));
 }
 
 }  // namespace systole

@@ -16,7 +16,8 @@ struct GgufBlock {
   const char* name = "";
   std::int64_t elements = 1, bytes = 0;
   DType dtype = DType::f32;  // as which the elements are read: their own type, or f32 of a quantised one
-  void (*widen)(const std::byte* block, float* into) = nullptr;  // one block; null: they are read as they are
+  // Some blocks; null: they are read as they are.
+  void (*widen)(const std::byte* blocks, float* into, std::size_t count) = nullptr;
 };
 
 // Null if the type is not read here.

@@ -95,6 +95,23 @@ TEST(GgufBlocks, FollowEachOther) {
   EXPECT_EQ(numbers[32], 0);
 }
 
+TEST(GgufBlocks, HaveEveryScaleOfSixteenBits) {
+  const GgufBlock& block = named("Q8_0");
+  std::vector<std::byte> bytes(34, std::byte{1});
+  std::vector<float> numbers(32);
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    bytes[0] = static_cast<std::byte>(bits & 0xff);
+    bytes[1] = static_cast<std::byte>(bits >> 8);
+    widen(block, bytes, numbers);
+    const auto want = static_cast<float>(load(DType::f16, bytes.data(), 0));
+    if (std::isnan(want)) {
+      ASSERT_TRUE(std::isnan(numbers[0])) << bits;
+    } else {
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(numbers[0]), std::bit_cast<std::uint32_t>(want)) << bits;
+    }
+  }
+}
+
 // A scale that is no number makes all of its block none, and breaks nothing.
 TEST(GgufBlocks, TakeAnyBytes) {
   for (const std::byte byte : {std::byte{0}, std::byte{0xff}}) {

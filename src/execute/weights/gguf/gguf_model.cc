@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
+#include <memory>
 #include <numbers>
 
 #include "ground/base/document.h"
@@ -179,38 +181,79 @@ class GgufReader : public TensorReader {
   Status read_elements(const std::string& name, std::int64_t first, std::span<std::byte> into) const override {
     const View& view = views_.at(name);
     if (view.head == 0) return file_.read_elements(view.tensor, view.first + first, into);
-    const std::int64_t width = view.shape.back(), bytes = width * size_of(view.tensor.block->dtype);
-    for (std::int64_t row = first / width; !into.empty(); ++row) {
-      const auto part = into.first(static_cast<std::size_t>(bytes));
-      TRY(file_.read_elements(view.tensor, there(view, row) * width, part));
-      into = into.subspan(part.size());
+    const GgufBlock& block = *view.tensor.block;
+    const std::int64_t width = view.shape.back(), begin = first / width;
+    const auto bytes = static_cast<std::size_t>(width * size_of(block.dtype));
+    const std::int64_t end = begin + static_cast<std::int64_t>(into.size() / bytes);
+    return visit_blocks(view, begin, end, [&](std::int64_t row, std::span<const std::byte> blocks) -> Status {
+      std::byte* const to = into.data() + static_cast<std::size_t>(row - begin) * bytes;
+      if (block.widen == nullptr) {
+        std::memcpy(to, blocks.data(), bytes);
+      } else {
+        std::vector<float> numbers(static_cast<std::size_t>(width));
+        widen(block, blocks, numbers);
+        std::memcpy(to, numbers.data(), bytes);
+      }
+      return {};
+    });
+  }
+
+  StoredRows rows(const std::string& name) const override {
+    const View& view = views_.at(name);
+    StoredRows rows{[this, &view](std::int64_t first, std::int64_t last, const TakeRow& take) {
+      return visit_numbers(view, first, last, take);
+    }};
+    if (is_int4(*view.tensor.block)) {
+      rows.groups = [this, &view](std::int64_t first, std::int64_t last, std::span<Int4Block> into) {
+        return read_groups(view, first, last, into);
+      };
+    }
+    return rows;
+  }
+
+ private:
+  // Calls visit(row, its blocks) for rows [first, last), which are read at once.
+  template <typename Visit>
+  Status visit_blocks(const View& view, std::int64_t first, std::int64_t last, const Visit& visit) const {
+    const GgufBlock& block = *view.tensor.block;
+    const std::int64_t width = view.shape.back(), together = std::max<std::int64_t>(view.head, 1);
+    const std::int64_t begin = first / together * together, end = (last + together - 1) / together * together;
+    const auto bytes = static_cast<std::size_t>(width / block.elements * block.bytes);
+    const std::size_t size = static_cast<std::size_t>(end - begin) * bytes;
+    const auto raw = std::make_unique_for_overwrite<std::byte[]>(size);
+    TRY(file_.read_blocks(view.tensor, view.first + begin * width, {raw.get(), size}));
+    for (std::int64_t row = first; row < last; ++row) {
+      const std::int64_t at = (view.head == 0 ? row : there(view, row)) - begin;
+      TRY(visit(row, std::span<const std::byte>(raw.get() + static_cast<std::size_t>(at) * bytes, bytes)));
     }
     return {};
   }
 
-  Result<std::optional<std::vector<Int4Block>>> read_int4(const std::string& name) const override {
-    const View& view = views_.at(name);
+  Status visit_numbers(const View& view, std::int64_t first, std::int64_t last, const TakeRow& take) const {
     const GgufBlock& block = *view.tensor.block;
-    if (!is_int4(block)) return std::optional<std::vector<Int4Block>>();
-    const std::int64_t count = num_elements(view.shape), width = view.shape.back();
-    std::vector<std::byte> bytes(static_cast<std::size_t>(count / block.elements * block.bytes));
-    TRY(file_.read_blocks(view.tensor, view.first, bytes));
-    std::vector<Int4Block> blocks(static_cast<std::size_t>(count / block.elements)), ordered;
-    if (!as_int4(block, bytes, blocks)) {
-      return error(ErrorKind::unsupported, "tensor '{}' has a scale of {} too large for four bits", name, block.name)
-          .hinted("--weights int8 takes it");
-    }
-    if (view.head == 0) return std::optional(std::move(blocks));
-    const auto groups = static_cast<std::size_t>(width / block.elements);
-    for (std::int64_t row = 0; row < count / width; ++row) {
-      const auto from =
-          blocks.begin() + static_cast<std::ptrdiff_t>(there(view, row)) * static_cast<std::ptrdiff_t>(groups);
-      ordered.insert(ordered.end(), from, from + static_cast<std::ptrdiff_t>(groups));
-    }
-    return std::optional(std::move(ordered));
+    std::vector<float> numbers(static_cast<std::size_t>(view.shape.back()));
+    return visit_blocks(view, first, last, [&](std::int64_t row, std::span<const std::byte> blocks) -> Status {
+      if (block.widen != nullptr) {
+        widen(block, blocks, numbers);
+      } else {
+        to_f32(block.dtype, blocks, numbers);
+      }
+      take(row, numbers);
+      return {};
+    });
   }
 
- private:
+  Status read_groups(const View& view, std::int64_t first, std::int64_t last, std::span<Int4Block> into) const {
+    const GgufBlock& block = *view.tensor.block;
+    const auto groups = static_cast<std::size_t>(view.shape.back() / block.elements);
+    return visit_blocks(view, first, last, [&](std::int64_t row, std::span<const std::byte> blocks) -> Status {
+      if (as_int4(block, blocks, into.subspan(static_cast<std::size_t>(row - first) * groups, groups))) return {};
+      return error(ErrorKind::unsupported, "tensor '{}' has a scale of {} too large for four bits", view.tensor.name,
+                   block.name)
+          .hinted("--weights int8 takes it");
+    });
+  }
+
   // The row of the file that is read as `row`.
   static std::int64_t there(const View& view, std::int64_t row) {
     const std::int64_t in_head = row % view.head, half = view.head / 2;

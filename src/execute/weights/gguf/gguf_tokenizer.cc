@@ -143,7 +143,7 @@ std::string tokenizer_json(const Vocabulary& vocabulary, const std::vector<std::
       added, pre_tokenizer_of(pattern), pattern.ignore_merges, tokens, merged);
 }
 
-Result<GgufTokenizer> byte_level(const GgufFile& file) {
+Result<GgufTokenizer> byte_level(const GgufFile& file, bool checked_only) {
   const Pattern& pattern = *TRY(find_pattern(file));
   const Vocabulary vocabulary = TRY(read_vocabulary(file));
   const std::vector<std::string>& merges = *TRY(file.texts(kMerges));
@@ -154,6 +154,7 @@ Result<GgufTokenizer> byte_level(const GgufFile& file) {
   const std::string *bos = TRY(named(file, kBos, vocabulary)), *eos = TRY(named(file, kEos, vocabulary));
   const bool adds_bos = TRY(file.flag(kAddBos, pattern.adds_bos)) && bos != nullptr;
   const bool adds_eos = TRY(file.flag(kAddEos, false));
+  if (checked_only) return GgufTokenizer{TokenizerFamily::byte_level_bpe, "", adds_bos};
   Node config = Node::map({{"add_bos_token", adds_bos}, {"add_eos_token", adds_eos}});
   if (bos != nullptr) config.set("bos_token", *bos);
   if (eos != nullptr) config.set("eos_token", *eos);
@@ -227,12 +228,22 @@ Result<GgufTokenizer> sentencepiece(const GgufFile& file) {
 
 }  // namespace
 
-Result<GgufTokenizer> tokenizer_of_gguf(const GgufFile& file) {
+namespace {
+
+Result<GgufTokenizer> read_tokenizer(const GgufFile& file, bool checked_only) {
   const std::string model = TRY(file.text(kModel));
-  if (model == "gpt2") return byte_level(file);
+  if (model == "gpt2") return byte_level(file, checked_only);
   if (model == "llama") return sentencepiece(file);
   return error(ErrorKind::unsupported, "the file's tokenizer is '{}' ({}), which is not read", model, kModel)
       .hinted("gpt2 (byte-level BPE) and llama (SentencePiece's BPE) are");
+}
+
+}  // namespace
+
+Result<GgufTokenizer> tokenizer_of_gguf(const GgufFile& file) { return read_tokenizer(file, false); }
+
+Result<TokenizerFamily> tokenizer_family_of_gguf(const GgufFile& file) {
+  return TRY(read_tokenizer(file, true)).family;
 }
 
 Result<Tokenizer> load_for_prompts(GgufTokenizer tokenizer) {

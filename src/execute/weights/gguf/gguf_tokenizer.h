@@ -23,6 +23,9 @@ struct GgufTokenizer {
 // Errors: corrupt, naming the key of the metadata; unsupported: a tokenizer, or a pattern, by its name.
 Result<GgufTokenizer> tokenizer_of_gguf(const GgufFile& file);
 
+// Its family alone, in less time. Errors: the same.
+Result<TokenizerFamily> tokenizer_family_of_gguf(const GgufFile& file);
+
 // For prompts. Errors: those of Tokenizer::load_foreign.
 Result<Tokenizer> load_for_prompts(GgufTokenizer tokenizer);
 
