@@ -1,26 +1,37 @@
 #include "execute/data/contamination.h"
 
 #include <algorithm>
-#include <functional>
-#include <string>
+#include <bit>
+#include <unordered_map>
 
 #include "ground/base/hash.h"
 
 namespace systole {
 namespace {
 
-using Ngram = std::function<void(std::uint64_t hash)>;
+// A document by the files of a list of texts.
+struct Place {
+  std::uint32_t text = 0, file = 0;
+  std::int64_t number = 0;
+};
+
+DocumentPlace named(std::span<const ComparedText> texts, const Place& place) {
+  const ComparedText& text = texts[place.text];
+  const std::string& path = text.files.paths[place.file];
+  return {text.files.prefix + path, place.number, records_of(format_of(path, text.options.format)).has_value()};
+}
 
 bool in_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          static_cast<unsigned char>(c) > 127;
 }
 
-// Calls `each` for every N-gram of a text.
-void each_ngram(std::string text, std::size_t count, const Ngram& each) {
+// Appends the hash of every N-gram of a text, whose letters become lower case. `words`: scratch.
+void add_ngrams(std::string& text, std::size_t count, std::vector<std::uint64_t>& words,
+                std::vector<std::uint64_t>& ngrams) {
   for (char& c : text)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  std::vector<std::uint64_t> words;
+  words.clear();
   for (std::size_t at = 0; at < text.size();) {
     if (!in_word(text[at])) {
       ++at;
@@ -29,67 +40,181 @@ void each_ngram(std::string text, std::size_t count, const Ngram& each) {
     const std::size_t begin = at;
     while (at < text.size() && in_word(text[at])) ++at;
     words.push_back(hash64(std::string_view(text).substr(begin, at - begin)));
-    if (words.size() < count) continue;
-    each(hash64(std::as_bytes(std::span(words).last(count))));
+    if (words.size() >= count) ngrams.push_back(hash64(std::as_bytes(std::span(words).last(count))));
   }
 }
 
-// Calls `take` with the text of every document of a split.
-Status each_document(Store& store, const TokensManifest& dataset, const SplitTokens& split, const Tokenizer& tokenizer,
-                     const std::function<void(std::string text)>& take) {
-  std::vector<std::byte> scratch(kTokenBlockBytes);
-  std::vector<std::int32_t> tokens;
-  for (const ShardInfo& info : split.shards) {
-    const TokenShard shard = TRY(TokenShard::open(store, dataset.key + "/" + info.path));
-    for (std::int64_t i = 0; i < shard.info().documents; ++i) {
-      const std::int64_t begin = shard.document_begin(i);
-      tokens.resize(static_cast<std::size_t>(shard.document_end(i) - begin));
-      TRY(shard.read(begin, tokens, scratch));
-      take(TRY(tokenizer.decode(tokens)));
-    }
+// Hashes as a set with a number for each: sorted, with the first of each range of leading bits.
+class HashIndex {
+ public:
+  static constexpr std::size_t kAbsent = ~std::size_t{0};
+
+  explicit HashIndex(std::vector<std::uint64_t> hashes) : hashes_(std::move(hashes)) {
+    std::ranges::sort(hashes_);
+    hashes_.erase(std::unique(hashes_.begin(), hashes_.end()), hashes_.end());
+    shift_ = 63 - std::max(0, static_cast<int>(std::bit_width(hashes_.size() / 4)) - 1);
+    starts_.resize((std::size_t{1} << (64 - shift_)) + 1);
+    for (const std::uint64_t hash : hashes_) ++starts_[(hash >> shift_) + 1];
+    for (std::size_t i = 1; i < starts_.size(); ++i) starts_[i] += starts_[i - 1];
   }
-  return {};
-}
+
+  std::size_t size() const { return hashes_.size(); }
+  std::size_t find(std::uint64_t hash) const {
+    const std::size_t end = starts_[(hash >> shift_) + 1];
+    for (std::size_t at = starts_[hash >> shift_]; at < end; ++at)
+      if (hashes_[at] == hash) return at;
+    return kAbsent;
+  }
+
+ private:
+  std::vector<std::uint64_t> hashes_;
+  std::vector<std::uint32_t> starts_;
+  int shift_ = 63;
+};
+
+class Comparison {
+ public:
+  Comparison(std::span<const ComparedText> looked_for, std::span<const ComparedText> training,
+             const ContaminationOptions& options)
+      : looked_for_(looked_for), training_(training), options_(options) {
+    const std::int64_t a_word = 40 + static_cast<std::int64_t>((training.size() + 7) / 8);
+    most_ = static_cast<std::size_t>(std::clamp<std::int64_t>(options.memory.count() / a_word, 1, 1 << 30));
+  }
+
+  Result<std::vector<Contamination>> compare() {
+    result_.resize(looked_for_.size());
+    for (Contamination& one : result_) one.with.resize(training_.size());
+    TRY(each_document(looked_for_, [&](const Place& place, std::span<const std::uint64_t> ngrams) -> Status {
+      if (ngrams.empty()) {
+        ++result_[place.text].too_short;
+        return {};
+      }
+      if (!part_.empty() && ngrams_.size() + ngrams.size() > most_) TRY(finish_part());
+      ngrams_.insert(ngrams_.end(), ngrams.begin(), ngrams.end());
+      part_.push_back({place, ngrams_.size()});
+      return {};
+    }));
+    if (!part_.empty()) TRY(finish_part());
+    return std::move(result_);
+  }
+
+ private:
+  struct PartDocument {
+    Place place;
+    std::size_t end = 0;  // of its N-grams; they begin where those of the one before end
+  };
+  using Each = std::function<Status(const Place&, std::span<const std::uint64_t>)>;
+
+  Status each_document(std::span<const ComparedText> texts, const Each& each) {
+    Document document;
+    std::vector<std::uint64_t> words, ngrams;
+    for (std::size_t t = 0; t < texts.size(); ++t) {
+      TextReader reader(texts[t].files, texts[t].options);
+      std::int64_t told = 0;
+      while (TRY(reader.next(document))) {
+        if (texts[t].takes && !texts[t].takes(document.text)) continue;
+        ngrams.clear();
+        for (std::string* text : {&document.text, &document.target})
+          add_ngrams(*text, static_cast<std::size_t>(options_.words), words, ngrams);
+        TRY(each({static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(reader.stats().files - 1), reader.number()},
+                 ngrams));
+        if (reader.stats().bytes - told < (std::int64_t{1} << 22)) continue;
+        read_ += Bytes(reader.stats().bytes - told);
+        told = reader.stats().bytes;
+        if (options_.progress) options_.progress(read_);
+      }
+    }
+    return {};
+  }
+
+  // Reads the training text for what is looked for now, and forgets that.
+  Status finish_part() {
+    const HashIndex index(ngrams_);
+    std::vector<std::uint32_t> first(index.size());  // 1 + place in `places` of the document that has it first
+    std::vector<std::vector<bool>> in(training_.size(), std::vector<bool>(index.size()));
+    std::vector<Place> places;
+    TRY(each_document(training_, [&](const Place& place, std::span<const std::uint64_t> ngrams) -> Status {
+      bool kept = false;
+      for (const std::uint64_t hash : ngrams) {
+        const std::size_t at = index.find(hash);
+        if (at == HashIndex::kAbsent) continue;
+        in[place.text][at] = true;
+        if (first[at] != 0) continue;
+        if (!kept) places.push_back(place);
+        kept = true;
+        first[at] = static_cast<std::uint32_t>(places.size());
+      }
+      return {};
+    }));
+    std::size_t begin = 0;
+    for (const PartDocument& document : part_) {
+      count(document.place, std::span(ngrams_).subspan(begin, document.end - begin), index, first, in, places);
+      begin = document.end;
+    }
+    part_.clear();
+    ngrams_.clear();
+    return {};
+  }
+
+  void count(const Place& place, std::span<const std::uint64_t> ngrams, const HashIndex& index,
+             std::span<const std::uint32_t> first, std::span<const std::vector<bool>> in,
+             std::span<const Place> places) {
+    Contamination& all = result_[place.text];
+    ++all.documents;
+    all.ngrams += static_cast<std::int64_t>(ngrams.size());
+    std::vector<std::int64_t> with(training_.size());
+    std::unordered_map<std::uint32_t, std::int64_t> seen_first;
+    std::int64_t found = 0;
+    for (const std::uint64_t hash : ngrams) {
+      const std::size_t at = index.find(hash);
+      if (first[at] == 0) continue;
+      ++found;
+      ++seen_first[first[at] - 1];
+      for (std::size_t t = 0; t < with.size(); ++t) with[t] += in[t][at] ? 1 : 0;
+    }
+    if (found == 0) return;
+    ++all.all.documents;
+    all.all.ngrams += found;
+    for (std::size_t t = 0; t < with.size(); ++t) {
+      all.with[t].documents += with[t] > 0 ? 1 : 0;
+      all.with[t].ngrams += with[t];
+    }
+    const auto most = *std::ranges::max_element(seen_first, [](const auto& a, const auto& b) {
+      return std::pair(a.second, b.first) < std::pair(b.second, a.first);  // of equal ones the earlier
+    });
+    const Place& there = places[most.first];
+    keep_if_among_the_worst(all.worst, {named(looked_for_, place), static_cast<std::int64_t>(ngrams.size()), found,
+                                        there.text, named(training_, there), most.second});
+  }
+
+  void keep_if_among_the_worst(std::vector<Contamination::Worst>& worst, Contamination::Worst one) const {
+    const auto share = [](const Contamination::Worst& w) {
+      return std::pair(static_cast<double>(w.found) / static_cast<double>(w.ngrams), w.found);
+    };
+    worst.insert(std::ranges::upper_bound(worst, share(one), std::greater<>(), share), std::move(one));
+    if (worst.size() > options_.worst) worst.pop_back();
+  }
+
+  const std::span<const ComparedText> looked_for_, training_;
+  const ContaminationOptions& options_;
+  std::size_t most_ = 0;  // N-grams of a part
+  Bytes read_;
+  std::vector<PartDocument> part_;
+  std::vector<std::uint64_t> ngrams_;  // of the part's documents, one after the other
+  std::vector<Contamination> result_;
+};
 
 }  // namespace
 
-Result<std::vector<Contamination>> find_contamination(Store& store, std::span<const TokensManifest> datasets,
-                                                      const Tokenizer& tokenizer, std::int64_t words) {
-  CHECK(words >= 1, "runs of {} words", words);
-  const auto count = static_cast<std::size_t>(words);
-  std::vector<std::uint64_t> held;  // sorted, each once
-  for (const TokensManifest& dataset : datasets)
-    TRY(each_document(store, dataset, dataset.held_out, tokenizer, [&](std::string text) {
-      each_ngram(std::move(text), count, [&held](std::uint64_t hash) { held.push_back(hash); });
-    }));
-  std::ranges::sort(held);
-  held.erase(std::unique(held.begin(), held.end()), held.end());
-  std::vector<bool> in_training(held.size());
-  const auto place = [&held](std::uint64_t hash) {
-    return static_cast<std::size_t>(std::ranges::lower_bound(held, hash) - held.begin());
-  };
-  for (const TokensManifest& dataset : datasets)
-    TRY(each_document(store, dataset, dataset.train, tokenizer, [&](std::string text) {
-      each_ngram(std::move(text), count, [&](std::uint64_t hash) {
-        if (const std::size_t at = place(hash); at < held.size() && held[at] == hash) in_training[at] = true;
-      });
-    }));
-  std::vector<Contamination> result;
-  for (const TokensManifest& dataset : datasets) {
-    Contamination& one = result.emplace_back();
-    TRY(each_document(store, dataset, dataset.held_out, tokenizer, [&](std::string text) {
-      std::int64_t ngrams = 0, found = 0;
-      each_ngram(std::move(text), count, [&](std::uint64_t hash) {
-        ++ngrams;
-        found += in_training[place(hash)] ? 1 : 0;
-      });
-      one.documents += ngrams > 0 ? 1 : 0;
-      one.touched += found > 0 ? 1 : 0;
-      one.ngrams += ngrams;
-      one.found += found;
-    }));
-  }
-  return result;
+std::string to_string(const DocumentPlace& place) {
+  return fmt::format("{}{}{}", place.file, place.is_record ? ", record " : ":", place.number);
+}
+
+Result<std::vector<Contamination>> find_contamination(std::span<const ComparedText> looked_for,
+                                                      std::span<const ComparedText> training,
+                                                      const ContaminationOptions& options) {
+  CHECK(options.words >= 1, "runs of {} words", options.words);
+  return Comparison(looked_for, training, options).compare();
 }
 
 }  // namespace systole

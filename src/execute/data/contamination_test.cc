@@ -2,40 +2,99 @@
 
 #include <gtest/gtest.h>
 
-#include "execute/data/build.h"
-
 namespace systole {
 namespace {
 
-TEST(Contamination, CountsTheRunsOfWordsThatTrainingHasToo) {
-  const std::unique_ptr<Store> texts = make_memory_store(), out = make_memory_store();
-  // The first shares "b c d e" in another spelling, the second nothing, the third is too short.
-  write_whole(*texts, "held.txt", "a B, c  d -- E!\nv w x y z\none two\n").value();
-  write_whole(*texts, "train.txt", "b c d e f g h i j k\nthe others are not held out, all of them\n").value();
-  write_whole(*texts, "more.txt", "w x y\nanother source has w, x, y, z and more\n").value();
-  BuildOptions build;
-  build.train = {texts.get(), {"train.txt"}, ""};
-  build.held_out = TextFiles{texts.get(), {"held.txt"}, ""};
-  build.tokenizer.vocabulary = 300;
-  build.sequence_length = 16;
-  const Dataset first = build_dataset(*out, build).value();
-  build.train.paths = {"more.txt"};
-  build.held_out.reset();
-  build.may_hold_none_out = true;
-  build.tokenizer_model = first.tokenizer.model();
-  const Dataset second = build_dataset(*out, build).value();
+using Shared = Contamination::Shared;
 
-  const std::vector<TokensManifest> alone{first.manifest}, both{first.manifest, second.manifest};
-  const Contamination one = find_contamination(*out, alone, first.tokenizer, 4).value()[0];
-  EXPECT_EQ(one.documents, 2);
-  EXPECT_EQ(one.touched, 1);
-  EXPECT_EQ(one.ngrams, 4);
-  EXPECT_EQ(one.found, 1);
-  const std::vector<Contamination> two = find_contamination(*out, both, first.tokenizer, 4).value();
-  EXPECT_EQ(two[0].touched, 2) << "by another source's training text";
-  EXPECT_EQ(two[0].found, 2);
-  EXPECT_EQ(two[1].documents, 0);
-  EXPECT_EQ(find_contamination(*out, both, first.tokenizer, 13).value()[0].documents, 0);
+class ContaminationOf : public testing::Test {
+ protected:
+  void SetUp() override {
+    // The first shares "b c d e" in another spelling, the second nothing with wiki, the third is too short.
+    write("held.txt", "a B, c  d -- E!\nv w x y z\none two\n");
+    write("wiki.txt", "nothing of any of it, at all\nb c d e f g h i j k\nb c d e f too\n");
+    write("code.jsonl", R"({"body": "w x y"})"
+                        "\n"
+                        R"({"body": "also W, x, y, z and b c d e"})"
+                        "\n");
+    write("suite.csv", "question,answer\nwhat is f g h i then?,no\n\"w x y z and b c d e\",yes\n");
+  }
+  void write(const std::string& path, const std::string& text) { write_whole(*store_, path, text).value(); }
+  ComparedText text(const std::string& path, const std::string& field = "text") const {
+    return {path, {store_.get(), {path}, "/"}, {.field = field}};
+  }
+  std::vector<Contamination> found(const std::vector<ComparedText>& looked_for,
+                                   const std::vector<ComparedText>& training, ContaminationOptions options) const {
+    return find_contamination(looked_for, training, options).value();
+  }
+  const std::unique_ptr<Store> store_ = make_memory_store();
+};
+
+TEST_F(ContaminationOf, each_text_in_the_training_text_of_each) {
+  const std::vector<Contamination> all = found({text("held.txt"), text("suite.csv", "question")},
+                                               {text("wiki.txt"), text("code.jsonl", "body")}, {.words = 4});
+  const Contamination &held = all[0], &suite = all[1];
+  EXPECT_EQ(held.documents, 2);
+  EXPECT_EQ(held.too_short, 1);
+  EXPECT_EQ(held.ngrams, 4);
+  EXPECT_EQ(held.with, (std::vector<Shared>{{1, 1}, {2, 2}}));
+  EXPECT_EQ(held.all, (Shared{2, 2})) << "a run that both have counts once";
+  EXPECT_EQ(suite.documents, 2);
+  EXPECT_EQ(suite.ngrams, 4 + 6);
+  EXPECT_EQ(suite.with, (std::vector<Shared>{{2, 2}, {1, 6}}));
+  EXPECT_EQ(suite.all, (Shared{2, 7}));
+  EXPECT_EQ(found({text("held.txt")}, {text("wiki.txt")}, {.words = 13})[0].documents, 0);
+}
+
+TEST_F(ContaminationOf, the_worst_documents_are_named_and_where_their_text_is) {
+  const std::vector<Contamination> all =
+      found({text("held.txt"), text("suite.csv", "question")}, {text("wiki.txt"), text("code.jsonl", "body")},
+            {.words = 4, .worst = 1});
+  ASSERT_EQ(all[1].worst.size(), 1U);
+  const Contamination::Worst& worst = all[1].worst[0];
+  EXPECT_EQ(to_string(worst.place), "/suite.csv, record 1");
+  EXPECT_EQ(worst.ngrams, 6);
+  EXPECT_EQ(worst.found, 6);
+  EXPECT_EQ(worst.training, 1U);
+  EXPECT_EQ(to_string(worst.there), "/code.jsonl:2") << "one run of the six is in wiki.txt before";
+  EXPECT_EQ(worst.found_there, 5);
+  EXPECT_EQ(to_string(all[0].worst[0].place), "/held.txt:1");
+  EXPECT_EQ(to_string(all[0].worst[0].there), "/wiki.txt:2") << "the first that has it";
+}
+
+TEST_F(ContaminationOf, documents_that_a_text_does_not_take_are_in_neither) {
+  ComparedText held = text("wiki.txt"), rest = held;
+  held.takes = [](std::string_view text) { return text.ends_with("too"); };
+  rest.takes = [](std::string_view text) { return !text.ends_with("too"); };
+  const Contamination one = found({held}, {rest}, {.words = 5})[0];
+  EXPECT_EQ(one.documents, 1);
+  EXPECT_EQ(one.ngrams, 2);
+  EXPECT_EQ(one.all, (Shared{1, 1})) << "not the document itself";
+}
+
+TEST_F(ContaminationOf, little_memory_only_takes_more_readings) {
+  std::string many, train;
+  for (int i = 0; i < 300; ++i) {
+    many += fmt::format("the {} of {} is {} or {}\n", i, i * 7919 % 300, i % 7, i * i);
+    if (i % 3 == 0) train += fmt::format("say the {} of {} is {} yes\n", i, i * 7919 % 300, i % 7);
+  }
+  write("many.txt", many);
+  write("train.txt", train);
+  const auto compare = [&](Bytes memory) {
+    return found({text("many.txt")}, {text("train.txt")}, {.words = 3, .worst = 400, .memory = memory})[0];
+  };
+  const Contamination whole = compare(kGiB), in_parts = compare(kKiB);
+  EXPECT_EQ(whole.documents, 300);
+  EXPECT_EQ(in_parts.documents, 300);
+  EXPECT_GE(whole.all.documents, 100) << "each third";
+  EXPECT_LT(whole.all.documents, 300);
+  EXPECT_EQ(in_parts.all, whole.all);
+  EXPECT_EQ(in_parts.with, whole.with);
+  ASSERT_EQ(in_parts.worst.size(), whole.worst.size());
+  for (std::size_t i = 0; i < whole.worst.size(); ++i) {
+    EXPECT_EQ(in_parts.worst[i].place, whole.worst[i].place);
+    EXPECT_EQ(in_parts.worst[i].there, whole.worst[i].there);
+  }
 }
 
 }  // namespace

@@ -128,6 +128,7 @@ Result<bool> TextReader::next(Document& document) {
       stream_.reset();
       continue;
     }
+    number_ = first.number;
     TRY(check_utf8(document.text, first));
     if (jsonl()) {
       document.target.clear();
@@ -183,6 +184,7 @@ Result<bool> TextReader::next_record(Document& document) {
       continue;
     }
     if (is_repeated(document)) continue;
+    number_ = record.index;
     document.bytes = static_cast<std::int64_t>(document.text.size() + document.target.size());
     ++stats_.documents;
     stats_.bytes += document.bytes;

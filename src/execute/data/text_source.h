@@ -85,6 +85,8 @@ class TextReader {
   // allowed.
   Result<bool> next(Document& document);
   const TextStats& stats() const { return stats_; }
+  // Of the document that next() gave last: its first line, from 1; of files of records its record, from 0.
+  std::int64_t number() const { return number_; }
 
  private:
   struct Line {
@@ -122,7 +124,7 @@ class TextReader {
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // unread bytes of buffer_
   bool at_end_ = false;
-  std::int64_t offset_ = 0, line_ = 0;
+  std::int64_t offset_ = 0, line_ = 0, number_ = 0;
 };
 
 // Whether a document is held out: a hash of its bytes and the seed is below the fraction. So equal documents stay

@@ -20,7 +20,7 @@ namespace {
 
 struct DataOptions {
   WorkloadArguments workload;
-  std::int64_t contamination = 0;  // words in a run; 0: not asked
+  ContaminationArguments contamination = {};
 };
 
 LoadedWorkload text_workload(const DataOptions& options) {
@@ -167,24 +167,19 @@ DataFolder open_data(const Workload& workload, const DataOptions& options) {
 
 // What `show` prints: of a dataset, or of the datasets of named sources.
 struct Shown {
-  Store& store;
   std::string text;
   Node node;
-  std::vector<TokensManifest> parts;
-  std::vector<std::string> names;
   Node epoch = {};  // of a dataset
 };
 
-ExitCode show(Shown shown, const DataOptions& options, const std::string& folder, Context& context) {
-  if (options.contamination > 0) {
-    const std::string model = read_text(shown.store, shown.parts[0].key + "/tokenizer.model").value();
-    const Tokenizer tokenizer = Tokenizer::load(model, shown.parts[0].use()).value();
-    const auto found = find_contamination(shown.store, shown.parts, tokenizer, options.contamination).value();
-    shown.text += "\n" + contamination_text(found, shown.names, options.contamination, context.out.width());
-    shown.node.set("contamination", contamination_node(found, shown.names, options.contamination));
+ExitCode show(Shown shown, const DataOptions& options, const LoadedWorkload& loaded, Context& context) {
+  const ContaminationShown shared = contamination_shown(options.contamination, loaded, context);
+  if (!shared.text.empty()) {
+    shown.text += "\n" + shared.text;
+    shown.node.set("contamination", shared.node);
   }
   context.out.prose(shown.text);
-  Node all = Node::map({{"folder", folder}, {"datasets", Node::sequence({shown.node})}});
+  Node all = Node::map({{"folder", loaded.workload.data.folder}, {"datasets", Node::sequence({shown.node})}});
   if (!shown.epoch.is_null()) all.set("epoch", shown.epoch);
   context.out.json(all);
   return ExitCode::done;
@@ -199,13 +194,8 @@ ExitCode mixture_show(const DataOptions& options, const LoadedWorkload& loaded, 
     fail(std::move(data).error().hinted("systole data build " + words_of(options.workload)));
   data.value();
   const std::optional<MixtureDrawing> drawing = mixture_drawing(*data, loaded.workload);
-  Shown shown{
-      *data->folder, text_of(*data, drawing, loaded.workload, context.out.width()), node_of(*data, drawing), {}, {}};
-  for (std::size_t s = 0; s < data->mixture->parts.size(); ++s) {
-    shown.parts.push_back(data->mixture->parts[s].manifest);
-    shown.names.push_back(data->mixture->options.sources[s].name);
-  }
-  return show(std::move(shown), options, loaded.workload.data.folder, context);
+  return show({text_of(*data, drawing, loaded.workload, context.out.width()), node_of(*data, drawing)}, options, loaded,
+              context);
 }
 
 // Shows the dataset of this workload's text, among all in the folder.
@@ -223,14 +213,10 @@ ExitCode data_show(const DataOptions& options, Context& context) {
   TokensManifest manifest = read_tokens_manifest(*folder.store, key).value();
   const BuiltData data{std::move(folder.store), std::move(manifest)};
   const EpochRows rows = rows_of(workload, data).value();
-  return show({*data.folder,
-               text_of(*data.folder, data.manifest, context.out.width()) +
+  return show({text_of(*data.folder, data.manifest, context.out.width()) +
                    buckets_table(workload, rows, context.out.width()) + to_string(rows) + "\n",
-               node_of(data.manifest),
-               {data.manifest},
-               {""},
-               to_node(rows)},
-              options, workload.data.folder, context);
+               node_of(data.manifest), to_node(rows)},
+              options, loaded, context);
 }
 
 ExitCode data_verify(const DataOptions& options, Context& context) {
@@ -264,11 +250,7 @@ void add_data(Subcommand app, Context& context) {
     auto options = std::make_shared<DataOptions>();
     Subcommand command = add_command(group, name, help, options, context, run);
     add_workload_arguments(command, options->workload);
-    if (run == data_show)
-      command
-          .add_option("--contamination", options->contamination,
-                      "also count runs of so many words that held-out and training text share; 13 is usual")
-          .check(at_least(1));
+    if (run == data_show) add_contamination_arguments(command, options->contamination);
   };
   add("build", "split, train the tokenizer, encode, pack; what is there already is kept", data_build);
   add("show", "documents, tokens and lengths of what the workload's text became", data_show);

@@ -1,18 +1,28 @@
 #pragma once
-// `data show --contamination N`: the held-out text that stands in the training text too.
+// `data show --contamination N [--against FILE...]`: the held-out text, or that of other files, that stands in the
+// training text too.
 
-#include <span>
 #include <string>
 #include <vector>
 
-#include "execute/data/contamination.h"
 #include "ground/base/document.h"
+#include "operate/cli/workload_options.h"
 
 namespace systole::cli {
 
-// `names`: of the sources of a mixture, or one that is empty.
-std::string contamination_text(std::span<const Contamination> found, std::span<const std::string> names,
-                               std::int64_t words, int width);
-Node contamination_node(std::span<const Contamination> found, std::span<const std::string> names, std::int64_t words);
+struct ContaminationArguments {
+  std::int64_t words = 0;  // in a run; 0: not asked
+  std::vector<std::string> against;
+  std::string field;
+};
+void add_contamination_arguments(Subcommand command, ContaminationArguments& arguments);
+
+struct ContaminationShown {
+  std::string text;
+  Node node;
+};
+// Reads the text. Nothing in `text`: not asked.
+ContaminationShown contamination_shown(const ContaminationArguments& arguments, const LoadedWorkload& loaded,
+                                       Context& context);
 
 }  // namespace systole::cli

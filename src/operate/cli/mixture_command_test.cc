@@ -84,6 +84,43 @@ TEST_F(MixtureCommand, is_built_shown_and_planned) {
   EXPECT_TRUE(has(lengths.err, "the files of one source as data.train")) << lengths.err;
 }
 
+TEST_F(MixtureCommand, text_of_a_suite_that_stands_in_a_source_is_found) {
+  done({"data", "build", "job.yaml"});
+  systole_.write("suite.jsonl",
+                 "{\"q\": \"nobody has written this\"}\n{\"q\": \"so: return 31 + X; and return 62 + x\"}\n"
+                 "{\"q\": \"short\"}\n");
+  const std::vector<std::string> asked = {
+      "data", "show", "job.yaml", "--contamination", "3", "--against", "suite.jsonl", "--against-field", "q"};
+  const Captured shown = done(asked);
+  EXPECT_TRUE(has(shown.out,
+                  "held-out text, and text of these files, that stands in the training text too, in runs of "
+                  "3 words\n"))
+      << shown.out;
+  EXPECT_TRUE(has(shown.out, "suite.jsonl: 1 document of fewer words, not compared\n")) << shown.out;
+  std::vector<std::string> as_json = asked;
+  as_json.push_back("--json");
+  const Node all = parse_json(done(as_json).out, "out").value();
+  const Node& found = *all.find("datasets")->items()[0].find("contamination");
+  EXPECT_EQ(found.find("held_out")->items().size(), 2U);
+  const Node& suite = found.find("against")->items()[0];
+  EXPECT_EQ(suite.find("touched")->as_int().value(), 1);
+  const auto& with = suite.find("with")->items();
+  EXPECT_EQ(with[0].find("source")->as_string().value(), "wiki");
+  EXPECT_EQ(with[0].find("touched")->as_int().value(), 0);
+  EXPECT_EQ(with[1].find("touched")->as_int().value(), 1);
+  const Node& worst = suite.find("worst")->items()[0];
+  EXPECT_EQ(worst.find("line")->as_int().value(), 2);
+  EXPECT_EQ(worst.find("most_in")->find("source")->as_string().value(), "code");
+  EXPECT_TRUE(has(worst.find("most_in")->find("file")->as_string().value(), "/code.jsonl"));
+
+  const Captured none = systole({"data", "show", "job.yaml", "--against", "suit.jsonl"});
+  EXPECT_EQ(none.exit.code, 2) << none.out;
+  EXPECT_TRUE(has(none.err, "suit.jsonl")) << none.err;
+  const Captured field = systole({"data", "show", "job.yaml", "--against", "suite.jsonl"});
+  EXPECT_EQ(field.exit.code, 2) << field.out;
+  EXPECT_TRUE(has(field.err, "suite.jsonl:1") && has(field.err, "--against-field")) << field.err;
+}
+
 TEST_F(MixtureCommand, a_run_draws_by_its_schedule) {
   const std::string sources = "wiki: { files: wiki.txt }, code: { files: code.jsonl, field: body }";
   const auto tokens_seen = [&](const std::string& schedule, const std::string& folder) {

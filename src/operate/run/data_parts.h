@@ -17,6 +17,9 @@ namespace systole {
 Result<BuildOptions> build_options(const Workload& workload, BucketFiles& files, const WorkloadSource& source,
                                    const std::string& run = {}, const std::string& source_name = {});
 
+// Files of this machine, and objects through the workload's cache.
+Result<std::unique_ptr<BucketFiles>> data_files(const Workload& workload, const DataProgress& progress);
+
 // The lock for building in the folder, after its current holder has finished or died.
 Result<std::unique_ptr<FileLock>> lock_in_turn(const std::string& folder, const DataRequest& request);
 

@@ -200,7 +200,7 @@ RowReaderOptions row_options(const Workload& workload, const Tokenizer& tokenize
   return options;
 }
 
-static Result<std::unique_ptr<BucketFiles>> data_files(const Workload& workload, const DataProgress& progress) {
+Result<std::unique_ptr<BucketFiles>> data_files(const Workload& workload, const DataProgress& progress) {
   return std::make_unique<BucketFiles>(TRY(open_posix_store("/")), workload.data.cache_folder,
                                        workload.data.cache_limit, progress, store_access());
 }
