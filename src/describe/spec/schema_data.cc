@@ -303,6 +303,13 @@ void add_data_keys(Schema& schema) {
                   .more = "Without it: what the disk has.",
                   .optional = true,
                   .when = kText});
+  keys.push_back({.path = "data.cache.memory",
+                  .codec = optional_bytes_codec(AT(data.cache_memory), Bytes(1)),
+                  .doc = "Of objects that are also kept in shared memory (/dev/shm), where all runs and ranks of the "
+                         "user's on a machine read them.",
+                  .more = "Without it: none.",
+                  .optional = true,
+                  .when = kText});
 }
 
 }  // namespace systole

@@ -124,6 +124,7 @@ struct DataSpec {
   std::string folder;                          // folder for prepared data
   std::string cache_folder;                    // of objects that are read from buckets
   std::optional<Bytes> cache_limit;            // of all of them; none: what the disk has
+  std::optional<Bytes> cache_memory;           // of those also kept in shared memory; none: no such tier
   std::optional<std::int64_t> readers, queue;  // threads that read rows, batches in the queue; nothing: the plan says
 
   // bert: fraction of a row's tokens to predict; of those, the fractions replaced by the mask and by a random token

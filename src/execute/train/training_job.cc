@@ -30,6 +30,7 @@ Workload numbers_of(const Workload& workload) {
   decides.data = workload.data;
   decides.data.cache_folder.clear();
   decides.data.cache_limit.reset();
+  decides.data.cache_memory.reset();
   decides.data.readers = decides.data.queue = std::nullopt;
   decides.train = workload.train;
   decides.train.steps = decides.train.tokens = std::nullopt;  // a run may be extended

@@ -148,6 +148,7 @@ struct ObjectCache::Content {
   Bytes bytes{};                     // of files, and of what is still to be fetched by those who hold it
   Bytes held{};                      // of these, what living processes hold
   Bytes missing{};                   // of these, what is not on the disk yet
+  std::set<std::string> keys;        // held
   std::vector<Evictable> evictable;  // the least recently used first
 };
 
@@ -168,6 +169,7 @@ Result<ObjectCache::Content> ObjectCache::content() const {
   Content all;
   std::set<std::string> kept;  // names of files
   for (const auto& [key, size] : keys) {
+    all.keys.insert(key);
     kept.insert(key + std::string(kPart));
     if (has(key)) {
       kept.insert(to_hex(known(key)->hash) + std::string(kBytes));
@@ -196,12 +198,34 @@ Result<ObjectCache::Content> ObjectCache::content() const {
   return all;
 }
 
+Result<Bytes> ObjectCache::free_space() const {
+  struct statvfs disk {};
+  if (::statvfs(folder_.c_str(), &disk) != 0) return os_error(errno, "ask for the free space of", folder_);
+  return Bytes(static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize));
+}
+
+// REQUIRES: the folder is locked.
+Result<std::vector<PinnedObject>> ObjectCache::fitting(std::span<const PinnedObject> objects) const {
+  Content all = TRY(content());
+  Bytes room = TRY(free_space()) - all.missing;
+  for (const Evictable& old : all.evictable) room += old.size;
+  if (limit_) room = std::min(room, *limit_ - all.held);
+  std::vector<PinnedObject> chosen;
+  for (const PinnedObject& object : objects) {
+    if (!all.keys.contains(object.key())) {
+      if (object.facts.size > room) continue;
+      room -= object.facts.size;
+      all.keys.insert(object.key());
+    }
+    chosen.push_back(object);
+  }
+  return chosen;
+}
+
 // REQUIRES: the folder is locked. Evicts nothing for what does not fit anyway.
 Status ObjectCache::make_room() const {
   Content all = TRY(content());
-  struct statvfs disk {};
-  if (::statvfs(folder_.c_str(), &disk) != 0) return os_error(errno, "ask for the free space of", folder_);
-  Bytes room(static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize));
+  Bytes room = TRY(free_space());
   Bytes evictable;
   for (const Evictable& old : all.evictable) evictable += old.size;
   if (limit_ && all.bytes - evictable > *limit_) {
@@ -223,27 +247,55 @@ Status ObjectCache::make_room() const {
   return {};
 }
 
-Status ObjectCache::bring(std::span<const PinnedObject> objects, int jobs, const std::function<void(Bytes)>& progress) {
+// REQUIRES: the folder is locked. Returns those that are not here, for which there is room now.
+Result<std::vector<const PinnedObject*>> ObjectCache::hold_all(std::span<const PinnedObject> objects) {
+  TRY(hold(objects));
   std::vector<const PinnedObject*> missing;
   std::set<std::string> seen;
-  {
-    const std::unique_ptr<FileLock> locked = TRY(lock());
-    TRY(hold(objects));
-    for (const PinnedObject& object : objects) {
-      const std::string key = object.key();
-      if (!seen.insert(key).second) continue;
-      if (!has(key)) {
-        missing.push_back(&object);
-      } else {
-        (void)::utimensat(AT_FDCWD, bytes_of(*known(key)).c_str(), nullptr, 0);  // used now
-      }
+  for (const PinnedObject& object : objects) {
+    const std::string key = object.key();
+    if (!seen.insert(key).second) continue;
+    if (!has(key)) {
+      missing.push_back(&object);
+    } else {
+      (void)::utimensat(AT_FDCWD, bytes_of(*known(key)).c_str(), nullptr, 0);  // used now
     }
-    if (!missing.empty()) TRY(make_room());
   }
-  return for_each_in_parallel(missing.size(), jobs, [&](std::size_t i) {
+  if (!missing.empty()) TRY(make_room());
+  return missing;
+}
+
+Status ObjectCache::fetch_all(std::span<const PinnedObject* const> objects, int jobs,
+                              const std::function<void(Bytes)>& progress) const {
+  return for_each_in_parallel(objects.size(), jobs, [&](std::size_t i) {
     return fetch(
-        *missing[i], progress ? progress : [](Bytes) {});
+        *objects[i], progress ? progress : [](Bytes) {});
   });
+}
+
+Status ObjectCache::bring(std::span<const PinnedObject> objects, int jobs, const std::function<void(Bytes)>& progress) {
+  std::unique_ptr<FileLock> locked = TRY(lock());
+  const std::vector<const PinnedObject*> missing = TRY(hold_all(objects));
+  locked.reset();
+  return fetch_all(missing, jobs, progress);
+}
+
+Result<std::vector<PinnedObject>> ObjectCache::bring_what_fits(std::span<const PinnedObject> objects, int jobs) {
+  std::unique_ptr<FileLock> locked = TRY(lock());
+  std::vector<PinnedObject> chosen = TRY(fitting(objects));
+  const std::vector<const PinnedObject*> missing = TRY(hold_all(chosen));
+  locked.reset();
+  TRY(fetch_all(missing, jobs, {}));
+  return chosen;
+}
+
+Result<std::vector<PinnedObject>> ObjectCache::keep_what_is_here(std::span<const PinnedObject> objects) {
+  const std::unique_ptr<FileLock> locked = TRY(lock());
+  std::vector<PinnedObject> here;
+  std::ranges::copy_if(objects, std::back_inserter(here),
+                       [&](const PinnedObject& object) { return has(object.key()); });
+  if (!here.empty()) TRY(hold_all(here));
+  return here;
 }
 
 Status ObjectCache::fetch(const PinnedObject& object, const std::function<void(Bytes)>& arrived) const {

@@ -48,7 +48,12 @@ class ObjectCache {
   // called by several threads. Errors: does_not_fit, with the limit; no_space; io; corrupt; busy, an object was
   // replaced after it was pinned.
   Status bring(std::span<const PinnedObject> objects, int jobs, const std::function<void(Bytes)>& progress = {});
-  // REQUIRES: it was brought.
+  // As bring, but of the objects, in their order, those that are here or that fit beside what processes hold. Returns
+  // these. Errors: as bring.
+  Result<std::vector<PinnedObject>> bring_what_fits(std::span<const PinnedObject> objects, int jobs);
+  // Keeps those that are here, and returns them. Errors: io.
+  Result<std::vector<PinnedObject>> keep_what_is_here(std::span<const PinnedObject> objects);
+  // REQUIRES: it was brought, or kept.
   Result<std::string> file_of(const PinnedObject& object) const;
 
  private:
@@ -66,7 +71,12 @@ class ObjectCache {
   Result<std::unique_ptr<FileLock>> lock() const;
   Status hold(std::span<const PinnedObject> objects);
   Result<Content> content() const;
+  Result<std::vector<PinnedObject>> fitting(std::span<const PinnedObject> objects) const;
+  Result<std::vector<const PinnedObject*>> hold_all(std::span<const PinnedObject> objects);
+  Result<Bytes> free_space() const;
   Status make_room() const;
+  Status fetch_all(std::span<const PinnedObject* const> objects, int jobs,
+                   const std::function<void(Bytes)>& progress) const;
   Status fetch(const PinnedObject& object, const std::function<void(Bytes)>& arrived) const;
   Status fill(const PinnedObject& object, const Fd& part, ByteSums& sums,
               const std::function<void(Bytes)>& arrived) const;

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include "ground/base/hash.h"
 #include "ground/base/testing/files.h"
 #include "ground/store/testing/gcs_twin.h"
 #include "ground/store/testing/s3_twin.h"
@@ -93,6 +95,31 @@ TEST_F(BucketData, the_cache_is_shared_and_its_bytes_may_go) {
   EXPECT_EQ(small.exit.code, 1) << small.err;
   EXPECT_NE(small.err.find("its limit is 1"), std::string::npos) << small.err;
   EXPECT_NE(small.err.find("hint: data.cache.limit: 1GiB"), std::string::npos) << small.err;
+}
+
+TEST_F(BucketData, objects_in_memory_are_read_there) {
+  const std::filesystem::path memory = fmt::format("/dev/shm/systole-{}/objects", ::geteuid());
+  write("first", "\"gs://bucket/texts/*.txt\"", ", cache: { folder: shared, memory: 16MiB }");
+  const Captured first = run("data build first.yaml");
+  ASSERT_EQ(first.exit.code, 0) << first.err;
+  std::vector<std::filesystem::path> ours;
+  for (int shard = 0; shard < 3; ++shard) {
+    const std::string text = text_of(systole_.folder() / fmt::format("texts/shard-{}.txt", shard));
+    ours.push_back(memory / (to_hex(hash128(text)) + ".bytes"));
+    EXPECT_EQ(text_of(ours.back()), text);
+  }
+  const std::int64_t asked = gcs_.count();
+  write("second", "\"gs://bucket/texts/*.txt\"", ", cache: { folder: empty, memory: 16MiB }, seed: 3");
+  ASSERT_EQ(run("data build second.yaml").exit.code, 0);
+  const std::vector<GcsTwinRequest> requests = gcs_.requests();
+  for (std::size_t i = static_cast<std::size_t>(asked); i < requests.size(); ++i)
+    EXPECT_FALSE(requests[i].query.contains("alt")) << "no bytes again: " << requests[i].target;
+  for (const std::filesystem::path& file : ours) std::filesystem::remove(file);
+
+  write("large", "texts/*.txt", ", cache: { memory: 900TiB }");
+  const Captured checked = run("check large.yaml --backend reference");
+  EXPECT_EQ(checked.exit.code, 0) << checked.err;
+  EXPECT_NE(checked.err.find("data.cache.memory: 900 TiB, and /dev/shm has "), std::string::npos) << checked.err;
 }
 
 TEST_F(BucketData, text_that_changed_is_refused_by_its_name) {

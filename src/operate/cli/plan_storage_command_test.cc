@@ -184,11 +184,19 @@ TEST_F(PlanStorage, a_pod_requests_what_the_plan_has_counted) {
   ASSERT_EQ(made.exit.code, 0) << made.err;
   const double total = static_cast<double>(plan_file().find("total_bytes")->as_int().value());
   const auto pieces = static_cast<std::int64_t>(std::ceil(total / 0x1p28)) + 1;  // the agent's
-  const std::string memory =
-      pieces % 4 == 0 ? fmt::format("memory: {}Gi", pieces / 4) : fmt::format("memory: {}Mi", pieces * 256);
+  const auto memory_of = [](std::int64_t quarters) {
+    return quarters % 4 == 0 ? fmt::format("memory: {}Gi", quarters / 4) : fmt::format("memory: {}Mi", quarters * 256);
+  };
+  const std::string memory = memory_of(pieces);
   const std::string threads = plan_file().find("target")->find("facts")->find("threads")->text();
   EXPECT_TRUE(has(made.out, fmt::format("cpu: \"{}\"", std::stoi(threads) + 2))) << "two read: " << made.out;
   EXPECT_TRUE(has(made.out, memory)) << memory << made.out;
+  EXPECT_FALSE(has(made.out, "/dev/shm")) << made.out;
+
+  ASSERT_EQ(run("plan small.yaml --set data.cache.memory=1GiB --out plan.json").exit.code, 0);
+  const Captured cached = run("render --plan plan.json --on kubernetes --dry-run");
+  EXPECT_TRUE(has(cached.out, memory_of(pieces + 4))) << cached.out;
+  EXPECT_TRUE(has(cached.out, "mountPath: /dev/shm") && has(cached.out, "sizeLimit: 1088Mi")) << cached.out;
 }
 
 // What a pod requests for the loader of a program that was imported.

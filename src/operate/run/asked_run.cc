@@ -10,6 +10,7 @@
 #include "operate/launch/secrets.h"
 #include "operate/observe/run_files.h"
 #include "operate/run/checkpoint_home.h"
+#include "operate/run/file_lint.h"
 #include "operate/run/held_plan.h"
 #include "operate/run/inject.h"
 #include "operate/run/job_lock.h"
@@ -191,6 +192,7 @@ void warn_of(const RequestedRun& run, const PlannedRun& prepared, const RunMessa
     messages.warning(error(ErrorKind::not_found, "ranks.tls: its cost is not in the estimate: it was not measured here")
                          .hinted("systole calibrate"));
   if (const auto cut = prepared.data.cut_pairs()) messages.warning(*cut);
+  if (const auto crowded = crowded_cache(run.workload)) messages.warning(*crowded);
   if (prepared.weights && prepared.weights->head_is_embedding) {
     messages.warning(error(
         ErrorKind::invalid,

@@ -33,7 +33,7 @@ Result<std::vector<std::string>> BucketFiles::expand(const std::string& pattern)
 }
 
 Status BucketFiles::open_cache() {
-  if (cache_ == nullptr) cache_ = TRY(ObjectCache::open(folder_, limit_));
+  if (cache_ == nullptr) cache_ = TRY(ObjectTiers::open(options_));
   return {};
 }
 

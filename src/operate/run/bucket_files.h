@@ -11,7 +11,7 @@
 #include <string>
 
 #include "execute/data/known_hashes.h"
-#include "ground/store/object_cache.h"
+#include "ground/store/object_tiers.h"
 #include "ground/store/read_only_store.h"
 #include "ground/store/readable.h"
 #include "operate/run/named_objects.h"
@@ -22,11 +22,9 @@ class BucketFiles : public ReadOnlyStore, public OpensFiles, public KnowsHashes 
  public:
   using Progress = std::function<void(std::string_view stage, Bytes done)>;
   // `root`: the store at "/". The cache is opened when it is needed.
-  BucketFiles(std::unique_ptr<Store> root, std::string cache, std::optional<Bytes> limit, Progress progress,
-              StoreAccess access)
+  BucketFiles(std::unique_ptr<Store> root, ObjectTierOptions cache, Progress progress, StoreAccess access)
       : root_(std::move(root)),
-        folder_(std::move(cache)),
-        limit_(limit),
+        options_(std::move(cache)),
         progress_(std::move(progress)),
         access_(std::move(access)) {}
 
@@ -34,7 +32,7 @@ class BucketFiles : public ReadOnlyStore, public OpensFiles, public KnowsHashes 
 
   // The objects that a pattern names, as paths of this store, ascending. Errors: those of find_objects, and of stores.
   Result<std::vector<std::string>> expand(const std::string& pattern);
-  // Errors: those of ObjectCache::bring.
+  // Errors: those of ObjectTiers::bring.
   Status bring();
 
   Status read(std::string_view path, std::int64_t offset, std::span<std::byte> into) override;
@@ -50,14 +48,13 @@ class BucketFiles : public ReadOnlyStore, public OpensFiles, public KnowsHashes 
   Status open_cache();
 
   const std::unique_ptr<Store> root_;
-  const std::string folder_;
-  const std::optional<Bytes> limit_;
+  const ObjectTierOptions options_;
   const Progress progress_;
   const StoreAccess access_;
   std::vector<std::unique_ptr<ObjectStore>> stores_;
   std::map<std::string, PinnedObject, std::less<>> pinned_;  // by path
   std::mutex mutex_;
-  std::unique_ptr<ObjectCache> cache_;
+  std::unique_ptr<ObjectTiers> cache_;
   bool brought_ = false;
 };
 

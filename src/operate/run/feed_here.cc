@@ -165,7 +165,9 @@ PlannedFeed feed_here(const Workload& workload, const Dataset& dataset, const Ep
   if (train.steps) need.steps = static_cast<double>(*train.steps);
   if (train.tokens && rows.packing.tokens > 0)
     need.steps = static_cast<double>(*train.tokens) / static_cast<double>(rows.packing.tokens) * need.epoch_steps;
-  need.stays_in_memory = size < Bytes(available_memory().count() / 2);
+  const Bytes free =
+      available_memory() - workload.data.cache_memory.value_or(Bytes());  // objects in memory take theirs
+  need.stays_in_memory = size < Bytes(free.count() / 2);
   need.readers = workload.data.readers;
   need.queue = workload.data.queue;
   if (!workload.data.mixture.sources.empty()) {

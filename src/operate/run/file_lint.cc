@@ -5,6 +5,7 @@
 #include "execute/data/text_source.h"
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
+#include "ground/store/object_tiers.h"
 #include "ground/store/store.h"
 #include "operate/run/run_mixture.h"
 
@@ -50,6 +51,13 @@ std::vector<Lint> mount_lint(const std::string& key, MountKind mount) {
   return {};
 }
 
+std::optional<Error> crowded_cache(const Workload& workload) {
+  const std::optional<Bytes>& limit = workload.data.cache_memory;
+  std::optional<Error> crowded = limit ? crowded_memory(*limit) : std::nullopt;
+  if (crowded) crowded->message = "data.cache.memory: " + crowded->message;
+  return crowded;
+}
+
 std::vector<Lint> file_lint(const Workload& workload) {
   std::vector<Lint> found;
   const auto add = [&](std::vector<Lint> more) { std::ranges::move(more, std::back_inserter(found)); };
@@ -57,6 +65,9 @@ std::vector<Lint> file_lint(const Workload& workload) {
   if (!saves.empty() && saves.find("://") == saves.npos) add(mount_lint("checkpoint.folder", mount_kind_at(saves)));
   if (workload.data.kind != DataSpec::Kind::text) return found;
   add(mount_lint("data.folder", mount_kind_at(workload.data.folder)));
+  if (const std::optional<Bytes>& memory = workload.data.cache_memory)
+    if (const auto crowded = crowded_memory(*memory))
+      found.push_back({"cache_beyond_memory", "data.cache.memory", crowded->message, crowded->hint});
   const Result<std::unique_ptr<Store>> root = open_posix_store("/");
   std::vector<std::string> patterns;
   const bool is_mixture = !workload.data.mixture.sources.empty();

@@ -2,6 +2,7 @@
 // Warnings about the files that a workload names, as they are on this machine: thousands of tiny ones, one that nothing
 // can share, and folders on file systems that are not a disk's.
 
+#include <optional>
 #include <vector>
 
 #include "describe/spec/workload.h"
@@ -17,5 +18,8 @@ std::vector<Lint> file_lint(const Workload& workload);
 std::vector<Lint> size_lint(std::int64_t files, Bytes bytes, MountKind mount);
 // Of the folder of a key, on such a file system.
 std::vector<Lint> mount_lint(const std::string& key, MountKind mount);
+
+// A warning: /dev/shm has less room than data.cache.memory. Nothing: it has, or there is no such tier.
+std::optional<Error> crowded_cache(const Workload& workload);
 
 }  // namespace systole

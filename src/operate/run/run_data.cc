@@ -201,8 +201,9 @@ RowReaderOptions row_options(const Workload& workload, const Tokenizer& tokenize
 }
 
 Result<std::unique_ptr<BucketFiles>> data_files(const Workload& workload, const DataProgress& progress) {
-  return std::make_unique<BucketFiles>(TRY(open_posix_store("/")), workload.data.cache_folder,
-                                       workload.data.cache_limit, progress, store_access());
+  const DataSpec& data = workload.data;
+  const ObjectTierOptions cache{data.cache_folder, data.cache_limit, data.cache_memory};
+  return std::make_unique<BucketFiles>(TRY(open_posix_store("/")), cache, progress, store_access());
 }
 
 static bool is_mixture(const Workload& workload) { return !workload.data.mixture.sources.empty(); }

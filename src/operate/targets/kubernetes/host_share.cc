@@ -74,12 +74,14 @@ Bytes queue_bytes(const KubernetesJob& k) {
   return Bytes(batches * w.train.batch * (w.model.context() + w.model.target_context()) * 8);
 }
 
-// What the plan has counted for each rank, the queue of rows included, in whole pieces of 256 MiB, and one for the agent.
+// What the plan has counted for each rank, the queue of rows included, and the objects in shared memory, in whole pieces
+// of 256 MiB, and one for the agent.
 Bytes planned_memory(const KubernetesJob& k) {
   const Plan* plan = host_plan(k);
   if (plan == nullptr) return {};
   constexpr std::int64_t kPiece = std::int64_t{256} << 20;
-  const std::int64_t bytes = plan->memory.total().count() * k.job.ranks_per_node;
+  const Bytes shared = k.workload().data.cache_memory.value_or(Bytes());
+  const std::int64_t bytes = plan->memory.total().count() * k.job.ranks_per_node + shared.count();
   return Bytes(((bytes + kPiece - 1) / kPiece + 1) * kPiece);
 }
 

@@ -1,5 +1,5 @@
 // /dev/shm: other programs pass tensors between processes through it, and a container's default is 64 MiB. Systole's
-// ranks do not use it, and load data by threads.
+// ranks load data by threads, and have objects of data.cache.memory there.
 #include <algorithm>
 
 #include "operate/targets/kubernetes/pod.h"
@@ -21,10 +21,30 @@ Bytes loaded_batches(const KubernetesJob& k) {
                         (static_cast<std::int64_t>(bytes) + kLeast.count() - 1) / kLeast.count() * kLeast.count()));
 }
 
+void mount(Bytes most, PodParts& parts) {
+  parts.mount("dshm", "/dev/shm", false,
+              Node::map({{"emptyDir", Node::map({{"medium", "Memory"}, {"sizeLimit", quantity(most)}})}}));
+}
+
+// The memory tier of the cache, and what a container has anyway.
+void add_cached_objects(Bytes memory, PodParts& parts) {
+  if (memory >= parts.memory)
+    parts.wrong.push_back(key_error(ErrorKind::does_not_fit, "data.cache.memory",
+                                    "{} of /dev/shm, and the pod has {} of memory for everything", to_string(memory),
+                                    to_string(parts.memory))
+                              .hinted("a smaller data.cache.memory, or a larger resources.memory"));
+  const std::int64_t pieces = (memory.count() + kLeast.count() - 1) / kLeast.count();
+  mount(Bytes((pieces + 1) * kLeast.count()), parts);
+}
+
 }  // namespace
 
 void add_shared_memory(const KubernetesJob& k, PodParts& parts) {
-  if (k.workload().command.empty() || parts.memory <= Bytes{}) return;
+  if (parts.memory <= Bytes{}) return;
+  if (k.workload().command.empty()) {
+    if (const std::optional<Bytes>& memory = k.workload().data.cache_memory) add_cached_objects(*memory, parts);
+    return;
+  }
   const LoaderSpec& loader = k.workload().resources.loader;
   const Bytes batches = loaded_batches(k);
   if (batches == Bytes{} && k.job.devices_per_node() == 0) return;
@@ -41,8 +61,7 @@ void add_shared_memory(const KubernetesJob& k, PodParts& parts) {
                                     "its batches take {} of /dev/shm, and the pod has {} of memory for everything",
                                     to_string(most), to_string(parts.memory))
                               .hinted("fewer workers, prefetch: 1, or a larger resources.memory"));
-  parts.mount("dshm", "/dev/shm", false,
-              Node::map({{"emptyDir", Node::map({{"medium", "Memory"}, {"sizeLimit", quantity(most)}})}}));
+  mount(most, parts);
 }
 
 }  // namespace systole
