@@ -23,7 +23,8 @@ constexpr std::string_view kOptional[] = {"tier",
                                           "confidence",
                                           "note",
                                           "usd_per_1000_writes",
-                                          "usd_per_1000_reads"};
+                                          "usd_per_1000_reads",
+                                          "usd_per_gib_to_internet"};
 
 std::optional<Bytes> gib(std::optional<double> count) {
   if (!count) return std::nullopt;
@@ -52,6 +53,7 @@ StorageTier read_storage_tier(TableRow& row) {
   if (const std::optional<double> price = row.number("usd_per_gib_month")) tier.price = DollarsPerGibMonth(*price);
   if (const std::optional<double> price = row.number("usd_per_1000_writes")) tier.thousand_writes = Dollars(*price);
   if (const std::optional<double> price = row.number("usd_per_1000_reads")) tier.thousand_reads = Dollars(*price);
+  if (const std::optional<double> price = row.number("usd_per_gib_to_internet")) tier.gib_to_internet = Dollars(*price);
   tier.region = row.string("region");
   tier.step = row.string("step_gib");
   tier.read = row.string("read");

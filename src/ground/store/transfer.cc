@@ -115,6 +115,8 @@ Error hinted_again(Error why) {
 
 }  // namespace
 
+std::int64_t reads_of_object(Bytes size) { return 1 + parts_of(size); }
+
 Result<TransferPlan> plan_transfer(std::vector<TransferItem> items, const Place& to, const TransferOptions& options) {
   std::erase_if(items, [](const TransferItem& item) { return item.to == kManifest; });
   std::ranges::sort(items, {}, &TransferItem::to);
@@ -138,7 +140,7 @@ Result<TransferPlan> plan_transfer(std::vector<TransferItem> items, const Place&
       continue;
     }
     plan.bytes += items[i].size;
-    if (!items[i].from->is_local()) plan.reads += 1 + parts_of(items[i].size);
+    if (!items[i].from->is_local()) plan.reads += reads_of_object(items[i].size);
     if (!to.is_local()) plan.writes += items[i].size.count() <= kRequest ? 1 : parts_of(items[i].size) + 2;
     plan.send.push_back(std::move(items[i]));
   }

@@ -65,6 +65,9 @@ struct TransferPlan {
   std::int64_t reads = 0, writes = 0;  // requests of buckets that sending takes, about
 };
 
+// Requests that reading an object of a bucket takes, about.
+std::int64_t reads_of_object(Bytes size);
+
 struct TransferOptions {
   bool remove_others = false;
   bool manifest = false;

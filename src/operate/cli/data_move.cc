@@ -8,6 +8,7 @@
 #include "ground/base/files.h"
 #include "ground/base/shell_quoted.h"
 #include "ground/process/signal_watch.h"
+#include "operate/cli/data_move_price.h"
 #include "operate/run/catalog_files.h"
 #include "operate/run/named_objects.h"
 #include "operate/run/store_access.h"
@@ -21,45 +22,33 @@ struct MoveOptions {
   int jobs = 8;
 };
 
-// What a move will cost, as far as the catalog knows. Unknown is not 0.
-struct MovePrice {
-  std::optional<Dollars> requests;  // of buckets
-  bool leaves = false;              // bytes leave a bucket, at a price that depends on where they go
-};
-
-// The price of a thousand requests of the standard class, if all regions of the catalog have the same.
-std::optional<Dollars> price_of(std::span<const StorageTier> tiers, std::optional<Dollars> StorageTier::*price) {
-  std::optional<Dollars> found;
-  for (const StorageTier& tier : tiers) {
-    if (!(tier.*price)) continue;
-    if (found && *found != *(tier.*price)) return std::nullopt;
-    found = tier.*price;
+// The requests of each vendor: sources are read, the destination is written.
+std::vector<MoveRequests> requests_of(const TransferPlan& plan, const Place& to, const StoreAccess& access) {
+  std::vector<MoveRequests> all;
+  const auto of = [&](const Place& place) -> MoveRequests& {
+    const std::string vendor = vendor_of(place, access);
+    for (MoveRequests& one : all)
+      if (one.vendor == vendor) return one;
+    return all.emplace_back(MoveRequests{vendor});
+  };
+  for (const TransferItem& item : plan.send) {
+    if (item.from->is_local()) continue;
+    MoveRequests& source = of(*item.from);
+    source.reads += reads_of_object(item.size);
+    source.leave += item.size;
   }
-  return found;
+  if (plan.writes > 0) of(to).writes += plan.writes;
+  return all;
 }
 
-MovePrice price_of(const TransferPlan& plan, const std::vector<NamedObjects>& from, const Place& to, Context& context) {
-  MovePrice price;
-  bool gs_alone = to.is_local() || to.scheme == "gs";
-  for (const NamedObjects& source : from) {
-    price.leaves = price.leaves || !source.place.is_local();
-    gs_alone = gs_alone && (source.place.is_local() || source.place.scheme == "gs");
-  }
+MovePrice price_of(const TransferPlan& plan, const Place& to, const StoreAccess& access, Context& context) {
+  const std::vector<MoveRequests> asked = requests_of(plan, to, access);
   const Result<CatalogView> view = open_catalog_view(context.clock);
-  if (!gs_alone || !view.ok()) return price;
+  if (!view.ok()) return price_of_requests(asked, {});
   CatalogTables tables = view->tables;
   const auto tiers = tables.storage();
-  if (!tiers.ok()) return price;
-  const auto writes = price_of(*tiers, &StorageTier::thousand_writes),
-             reads = price_of(*tiers, &StorageTier::thousand_reads);
-  if (writes && reads)
-    price.requests =
-        *writes * (static_cast<double>(plan.writes) / 1000) + *reads * (static_cast<double>(plan.reads) / 1000);
-  return price;
+  return price_of_requests(asked, tiers.ok() ? *tiers : std::span<const StorageTier>());
 }
-
-// A known price is not shown as nothing.
-std::string to_people(Dollars price) { return price < Dollars(0.01) ? "under $0.01" : to_string(price); }
 
 // What is told before anything is sent.
 std::string told(const TransferPlan& plan, const MovePrice& price, const Place& to) {
@@ -69,14 +58,7 @@ std::string told(const TransferPlan& plan, const MovePrice& price, const Place& 
     text += fmt::format("; {} there already", with_commas(static_cast<std::int64_t>(plan.kept.size())));
   if (!plan.remove.empty())
     text += fmt::format("; {} to remove", with_commas(static_cast<std::int64_t>(plan.remove.size())));
-  if (plan.reads + plan.writes > 0) {
-    text += fmt::format("\nabout {} and {} of buckets: {}", counted(plan.reads, "read"), counted(plan.writes, "write"),
-                        price.requests ? to_people(*price.requests) : "price unknown");
-  }
-  if (price.leaves && plan.bytes > Bytes()) {
-    text += fmt::format("\n{} leave a bucket: price unknown; usually none within its region", to_string(plan.bytes));
-  }
-  return text;
+  return text + price_text(price, plan.reads, plan.writes);
 }
 
 // By the URI of the destination: to open a folder is to make it.
@@ -159,7 +141,8 @@ Node node_of(const TransferPlan& plan, const Place& to, const MovePrice& price, 
                     {"bucket_reads", plan.reads},
                     {"bucket_writes", plan.writes},
                     {"requests_usd", price.requests ? Node(price.requests->count()) : Node()},
-                    {"egress_usd", price.leaves ? Node() : Node(0.0)},
+                    {"egress_usd", price.leaving.empty() ? Node(0.0) : Node()},
+                    {"egress_to_internet_usd", price.to_internet() ? Node(price.to_internet()->count()) : Node()},
                     {"objects_sent", done.sent},
                     {"objects_removed", done.removed},
                     {"unchecked", std::move(unchecked)}});
@@ -182,7 +165,7 @@ ExitCode move(const MoveOptions& options, bool manifest, Context& context) {
   TransferOptions how{
       .remove_others = options.remove_others, .manifest = manifest, .from = from[0].place.shown, .jobs = options.jobs};
   const TransferPlan plan = plan_transfer(std::move(items), to, how).value();
-  const MovePrice price = price_of(plan, from, to, context);
+  const MovePrice price = price_of(plan, to, access, context);
   context.out.message(told(plan, price, to));
   if (options.dry_run) {
     print_plan(plan, to, context);

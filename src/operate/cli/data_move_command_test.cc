@@ -42,12 +42,14 @@ TEST_F(DataMove, a_folder_goes_to_gs_on_to_s3_and_back) {
   EXPECT_EQ(gcs_.objects().at("texts/deep/b.txt"), "beta\n");
   const Captured copied = run("sync gs://bucket/texts s3://twin/copy");
   EXPECT_EQ(copied.exit.code, 0) << copied.err;
-  EXPECT_TRUE(has(copied.err, "price unknown")) << "S3 has none in the catalog: " << copied.err;
-  EXPECT_TRUE(has(copied.err, "leave a bucket: price unknown")) << copied.err;
+  EXPECT_TRUE(has(copied.err, "of buckets: price unknown")) << "a server of S3 that is not AWS's: " << copied.err;
+  EXPECT_TRUE(has(copied.err, "10 B leave Cloud Storage: under $0.01 to the internet ($0.12 a GiB, ")) << copied.err;
   const Captured staged = run("stage s3://twin/copy here --json");
   ASSERT_EQ(staged.exit.code, 0) << staged.err;
   EXPECT_TRUE(has(staged.out, "\"objects_sent\": 2")) << staged.out;
   EXPECT_TRUE(has(staged.out, "\"requests_usd\": null")) << staged.out;
+  EXPECT_TRUE(has(staged.out, "\"egress_to_internet_usd\": null")) << staged.out;
+  EXPECT_TRUE(has(staged.err, "10 B leave a bucket: price unknown; usually none")) << staged.err;
   EXPECT_EQ(text("here/deep/b.txt"), "beta\n");
   EXPECT_TRUE(has(run("stage s3://twin/copy here").out, "0 objects, 0 B sent"));
 
