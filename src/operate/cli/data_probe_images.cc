@@ -7,6 +7,7 @@
 
 #include "execute/data/images/image_probe.h"
 #include "ground/base/counted.h"
+#include "ground/base/shell_quoted.h"
 #include "ground/draw/text_table.h"
 #include "operate/cli/data_cat.h"
 
@@ -52,7 +53,8 @@ ExitCode probe_images_of(const std::string& file, const ImageProbeOptions& optio
   context.out.notice(fmt::format("about {:.3g} s", time.count()));
   const ReadImages read = read_images(file, options.field, time, context.clock);
   Result<ImageProbe> probed = probe_images(read.files, transform, context.clock, time * 0.5);
-  if (!probed.ok()) fail(std::move(probed).error().at({file}).hinted("systole data cat " + file + " --head 3"));
+  if (!probed.ok())
+    fail(std::move(probed).error().at({file}).hinted("systole data cat " + shell_word(file) + " --head 3"));
   const ImageProbe& probe = *probed;
   std::int64_t images = 0;
   std::string formats;

@@ -11,12 +11,13 @@ Result<ImageProbe> probe_images(std::span<const std::string> files, ImageTransfo
   ImageProbe probe;
   std::vector<float> values(transform.values());
   std::vector<std::string_view> good;
-  for (const std::string& file : files) {  // also loads libraries and warms up
-    const Status decoded = transform.decode(file, {}, values);
-    if (!decoded.ok()) {
-      if (probe.refused++ == 0) probe.first_refused = decoded.error().message;
+  for (const std::string& file : files) {            // also loads libraries and warms up
+    const Result<Image> whole = decode_image(file);  // a crop may leave out what is damaged
+    if (!whole.ok()) {
+      if (probe.refused++ == 0) probe.first_refused = whole.error().message;
       continue;
     }
+    TRY(transform.decode(file, {}, values));
     const ImageHeader header = TRY(read_image_header(file));
     ++probe.formats[name_of(header.format)];
     probe.size += Bytes(static_cast<std::int64_t>(file.size()));

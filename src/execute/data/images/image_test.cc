@@ -41,6 +41,7 @@ std::vector<std::pair<std::string, std::string>> jpegs(int width, int height) {
       files.emplace_back(fmt::format("{}x{} progressive {} {}x{}", across, down, progressive, width, height),
                          jpeg_of(colour, {.across = across, .down = down, .progressive = progressive}));
   files.emplace_back("restart", jpeg_of(colour, {.restart = 3}));
+  files.emplace_back("a scan each", jpeg_of(colour, {.scan_each = true}));
   files.emplace_back("gray", jpeg_of(gray));
   return files;
 }

@@ -24,7 +24,7 @@ constexpr int kRowsAtOnce = 16;
 // clang-format off
 #define FUNCTIONS(X) \
   X(std_error) X(CreateDecompress) X(read_header) X(start_decompress) X(crop_scanline) X(skip_scanlines) \
-  X(read_scanlines) X(finish_decompress) X(destroy_decompress) X(resync_to_restart)
+  X(read_scanlines) X(has_multiple_scans) X(finish_decompress) X(destroy_decompress) X(resync_to_restart)
 // clang-format on
 
 struct Library {
@@ -115,9 +115,10 @@ bool start(const Library& jpeg, Decoder& decoder, std::string_view bytes, int ch
   decoder.info.progress = &decoder.progress;
   decoder.info.out_color_space = space_of(decoder.info.jpeg_color_space, channels);
   jpeg.start_decompress(&decoder.info);
-  // Of a progressive file blocks may be smoothed, for which their neighbours are needed.
+  // Of a progressive file blocks may be smoothed, for which their neighbours are needed; of any file of several scans all
+  // were read by now.
   const auto width = static_cast<int>(decoder.info.output_width), height = static_cast<int>(decoder.info.output_height);
-  if (decoder.info.progressive_mode != 0 || (box.width == width && box.height == height)) {
+  if (jpeg.has_multiple_scans(&decoder.info) != 0 || (box.width == width && box.height == height)) {
     box = {0, 0, width, height};
     return true;
   }
@@ -157,6 +158,8 @@ void cmyk_to_rgb(const std::uint8_t* inks, std::size_t count, int channels, std:
 
 Error error_of(const Decoder& decoder, const EncodedImage& file) {
   if (decoder.cut_short) return truncated(file, file.bytes.size());
+  if (decoder.errors.msg_code == JERR_OUT_OF_MEMORY)
+    return error(ErrorKind::does_not_fit, "JPEG: {}", std::string_view(decoder.why));
   return corrupt_image(file, file.bytes.size() - decoder.source.bytes_in_buffer, decoder.why);
 }
 
@@ -184,9 +187,10 @@ Result<PixelBox> decode_jpeg(const EncodedImage& file, Image& into) {
   TRY(take_pixels(into, box.width, box.height));
   const auto channels = static_cast<std::size_t>(into.channels);
   if (decoder.info.out_color_space == JCS_CMYK) {
-    std::vector<std::uint8_t> inks(width * static_cast<std::size_t>(box.height) * 4);
-    if (!read_rows(jpeg, decoder, box, inks.data(), width * 4)) return error_of(decoder, file);
-    cmyk_to_rgb(inks.data(), inks.size() / 4, into.channels, into.pixels.data());
+    Image inks{.channels = 4};
+    TRY(take_pixels(inks, box.width, box.height));
+    if (!read_rows(jpeg, decoder, box, inks.pixels.data(), width * 4)) return error_of(decoder, file);
+    cmyk_to_rgb(inks.pixels.data(), width * static_cast<std::size_t>(box.height), into.channels, into.pixels.data());
   } else {
     if (static_cast<std::size_t>(decoder.info.output_components) != channels)
       return corrupt_image(file, at, "channels of another number than its head says");

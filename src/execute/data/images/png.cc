@@ -17,7 +17,7 @@ namespace {
 #define FUNCTIONS(X) \
   X(create_read_struct) X(create_info_struct) X(destroy_read_struct) X(get_error_ptr) X(set_read_fn) \
   X(set_user_limits) X(set_keep_unknown_chunks) X(read_info) X(get_color_type) X(get_valid) \
-  X(set_expand) X(set_scale_16) X(set_strip_alpha) X(set_gray_to_rgb) X(set_filler) \
+  X(set_expand) X(set_strip_16) X(set_strip_alpha) X(set_gray_to_rgb) X(set_filler) \
   X(set_interlace_handling) X(read_update_info) X(get_rowbytes) X(read_row) X(read_end)
 // clang-format on
 
@@ -87,7 +87,7 @@ bool start(const Library& png, Decoder& decoder, int channels) {
   const bool alpha =
       (type & PNG_COLOR_MASK_ALPHA) != 0 || png.get_valid(decoder.reading, decoder.info, PNG_INFO_tRNS) != 0;
   png.set_expand(decoder.reading);
-  png.set_scale_16(decoder.reading);
+  png.set_strip_16(decoder.reading);
   if (channels == 4) {
     if ((type & PNG_COLOR_MASK_COLOR) == 0) png.set_gray_to_rgb(decoder.reading);
     if (!alpha) png.set_filler(decoder.reading, 0xff, PNG_FILLER_AFTER);

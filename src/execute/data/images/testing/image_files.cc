@@ -96,8 +96,10 @@ std::string jpeg_of(const Image& image, const JpegFile& how) {
   }
   if (how.progressive) jpeg_simple_progression(&info);
   std::vector<jpeg_scan_info> scans;
-  if (how.scans_of_one_bit) {
-    scans = one_bit_scans();
+  if (how.scan_each)
+    for (int component = 0; component < 3; ++component) scans.push_back({1, {component, 0, 0, 0}, 0, 63, 0, 0});
+  if (how.scans_of_one_bit) scans = one_bit_scans();
+  if (!scans.empty()) {
     info.scan_info = scans.data();
     info.num_scans = static_cast<int>(scans.size());
   }

@@ -16,6 +16,7 @@ struct JpegFile {
   int across = 2, down = 2;  // chroma is subsampled so
   bool progressive = false;
   bool scans_of_one_bit = false;  // of progressive: 760 scans
+  bool scan_each = false;         // a scan for each component, not progressive
   int restart = 0;                // blocks between restart markers
   bool inverted_inks = false;     // of 4 channels: CMYK, marked as Adobe's
 };
