@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "describe/models/list.h"
 #include "execute/data/text_source.h"
 #include "ground/base/errors.h"
 #include "ground/base/files.h"
 #include "ground/store/store.h"
 #include "operate/render/quote.h"
+#include "predict/plan/offer_storages.h"
 #include "predict/plan/storage_choice.h"
 
 namespace systole {
@@ -17,7 +19,8 @@ constexpr double kTooMuch = 10;  // of a volume's speed over what is taken (feed
 
 // Their bytes say how much text is in them.
 bool is_plain(const std::string& file) {
-  constexpr std::array kPacked = {".gz", ".zst", ".zstd", ".parquet", ".array_record", ".arrayrecord", ".mds", ".npz"};
+  constexpr std::array kPacked = {".gz",           ".tgz",         ".zst", ".zstd", ".parquet",
+                                  ".array_record", ".arrayrecord", ".mds", ".npz"};
   return std::ranges::none_of(kPacked, [&](const char* end) { return file.ends_with(end); });
 }
 
@@ -95,6 +98,13 @@ std::optional<Bytes> shards_of(const Workload& workload) {
   return Bytes(bytes * (workload.model.vocabulary() > 65536 ? 4 : 2));
 }
 
+// Rows, and checkpoints that are beside them. Nothing: unknown.
+static std::optional<Bytes> all_in(const Workload& workload, const std::string& mount) {
+  const std::unique_ptr<const Model> model = make_model(workload.model);
+  return needed_in(workload, mount, shards_of(workload),
+                   checkpoint_of(num_parameters(*model), num_trainable(*model), workload.train));
+}
+
 Result<SettledVolumes> settle_volumes(Workload& workload, const Plan* plan, CatalogTables& tables) {
   SettledVolumes settled;
   const std::span<const StorageTier> tiers = TRY(tables.storage());
@@ -110,7 +120,7 @@ Result<SettledVolumes> settle_volumes(Workload& workload, const Plan* plan, Cata
                        workload.data.folder)
           .hinted(fmt::format("data.folder: {}/tokens; or filestore: zonal with a size", path));
     const OfferedFeed feed = TRY(feed_of(workload, plan, path));
-    const std::optional<Bytes> holds = volume.size ? volume.size : shards_of(workload);
+    const std::optional<Bytes> holds = volume.size ? volume.size : all_in(workload, path);
     if (!holds)
       return key_error(ErrorKind::invalid, "volumes",
                        "{}: its size follows from the data, and how large they are is unknown here", path)

@@ -64,7 +64,7 @@ PlannedCost cost_of(const ClusterOffer& offer, const Estimated& e) {
   cost.known = offer.offered.price.has_value();
   const std::vector<OfferedStorage>& storages = offer.offered.storages;
   const auto stored = storages.empty() ? std::optional(DollarsPerHour()) : storages[e.storage].price;
-  cost.known = cost.known && stored;
+  cost.known = cost.known && stored && (storages.empty() || !storages[e.storage].unpriced);
   if (cost.known) cost.dollars_per_hour = *offer.offered.price + *stored;
   if (e.dollars) cost.dollars = *e.dollars;
   return cost;

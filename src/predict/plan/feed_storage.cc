@@ -33,7 +33,7 @@ bool take(std::string_view& text, std::string_view word) {
   return true;
 }
 
-// The vendor's words for a limit, "1,200 MiB/s", "9,200 per TiB", "650 MiB/s per 2.5 TiB", "0.28 MiB/s per GiB, max
+// The vendor's words for a limit, "1,200 MiB/s", "9,200 per TiB", "650 MiB/s per 2.5 TiB", "100 / 120 MiB/s", "0.28 MiB/s per GiB, max
 // 1,200", for a size in GiB. Nothing: it says something else.
 std::optional<double> limit_of(std::string_view words, std::string_view unit, std::optional<double> gib) {
   take(words, "about ");
@@ -42,6 +42,7 @@ std::optional<double> limit_of(std::string_view words, std::string_view unit, st
     const std::optional<double> all = take_number(words);
     return all ? std::optional(*all * (take(words, " M") ? 1e6 : 1) / *number) : std::nullopt;
   }
+  if (number && take(words, " / ")) take_number(words);  // "100 / 120 MiB/s", of small and large: the lower
   if (!number || !take(words, unit)) return std::nullopt;
   if (!take(words, " per ")) return words.empty() || words[0] == ',' || words[0] == ' ' ? number : std::nullopt;
   if (words.starts_with("disk")) return number;  // of one, which is what there is at least

@@ -150,8 +150,9 @@ Status add_storages(const OfferedPlanRequest& request, CatalogTables& tables, st
   plan.request.add_storages = [&storages](ClusterOffer& offer) { storages->add(offer); };
   if (storages->mount() != nullptr) plan.mount = *storages->mount();
   for (ClusterOffer& offer : plan.request.offers) storages->add(offer);
-  if (storages->open() && std::ranges::all_of(plan.request.offers,
-                                              [](const ClusterOffer& offer) { return offer.offered.storages.empty(); }))
+  if (!storages->open()) return {};
+  std::erase_if(plan.request.offers, [](const ClusterOffer& offer) { return offer.offered.storages.empty(); });
+  if (plan.request.offers.empty())
     return key_error(ErrorKind::does_not_fit, "volumes", "{}: no storage of known price and speed holds {}", plan.mount,
                      to_string(request.storage->holds.value_or(Bytes())))
         .hinted("a volume that is there already: bucket, lustre, nfs or a claim");

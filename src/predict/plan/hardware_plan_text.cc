@@ -99,8 +99,9 @@ std::string chosen_text(const HardwarePlan& plan, const PlanTextOptions& options
   line("layout", to_string(e.candidate));
   const PredictionKind kind = prediction_kind(plan.workload, offer.offered);
   const KnownError *of_step = known_error_of(kind, "step_time"), *of_memory = known_error_of(kind, "memory");
-  line("step", fmt::format("{}{}, {:.1f}% MFU, {:.4g} tokens/s", to_string(Seconds(e.step.seconds)),
-                           plus_minus(of_step), 100 * e.utilisation, tokens_a_step(plan) / e.step.seconds));
+  line("step",
+       fmt::format("{}{}, {:.1f}% MFU, {:.4g} tokens/s", to_string(Seconds(e.step.seconds)), plus_minus(of_step),
+                   100 * e.utilisation, tokens_a_step(plan) / (e.step.seconds + e.waited.count())));
   line("", known_error_words(kind, of_step));
   line("total", fmt::format("{} for {}", to_string(e.total), counted(std::llround(plan.request.steps), "step")));
   std::string cost = e.dollars ? to_string(*e.dollars) + " at " : "";

@@ -20,11 +20,22 @@ std::string checkpoints_of(const Workload& workload) {
 
 }  // namespace
 
+std::optional<Bytes> needed_in(const Workload& workload, const std::string& mount, std::optional<Bytes> rows,
+                               Bytes checkpoint) {
+  const std::string* saved = mount_of(workload, checkpoints_of(workload));
+  const CheckpointSpec& kept = workload.checkpoint;
+  if (!rows || saved == nullptr || *saved != mount || kept.every.never()) return rows;
+  if (kept.keep_every > 0) return std::nullopt;
+  return *rows + checkpoint * (kept.keep + (kept.best ? 2 : 1));  // and one that is being written
+}
+
 Result<OfferStorages> OfferStorages::of(const Workload& workload, const StorageFacts& facts, CatalogTables& tables) {
   OfferStorages storages(workload, facts);
   storages.tiers_ = TRY(tables.storage());
   storages.machines_ = TRY(tables.machines());
   storages.mount_ = mount_of(workload, workload.data.folder);
+  const std::string* saved = mount_of(workload, checkpoints_of(workload));
+  storages.saves_there_ = saved != nullptr && saved == storages.mount_;
   for (const auto& [path, volume] : workload.volumes) {
     if (!volume.open() || (storages.mount_ != nullptr && *storages.mount_ == path)) continue;
     return key_error(ErrorKind::invalid, "volumes",
@@ -35,8 +46,9 @@ Result<OfferStorages> OfferStorages::of(const Workload& workload, const StorageF
   if (storages.mount_ == nullptr) return storages;
   storages.volume_ = &workload.volumes.at(*storages.mount_);
   if (storages.volume_->open()) {
-    if (storages.volume_->size) storages.facts_.holds = storages.volume_->size;
-    if (!storages.facts_.holds)
+    storages.needed_ = storages.volume_->size ? storages.volume_->size
+                                              : needed_in(workload, *storages.mount_, facts.holds, facts.checkpoint);
+    if (!storages.needed_)
       return key_error(ErrorKind::invalid, "volumes",
                        "{}: its size follows from the data, and how large they are is unknown here", *storages.mount_)
           .hinted("a size beside it, of all that it has to hold: { cheapest: true, size: 500GiB }");
@@ -44,8 +56,6 @@ Result<OfferStorages> OfferStorages::of(const Workload& workload, const StorageF
              speed.made && !speed.cost) {
     storages.unpriced_ = fmt::format("the price of {} is unknown", speed.name);
   }
-  const std::string* saved = mount_of(workload, checkpoints_of(workload));
-  storages.saves_there_ = saved == storages.mount_;
   if (saved != nullptr && !storages.saves_there_)
     storages.saved_ = speed_of_volume(workload.volumes.at(*saved), storages.tiers_);
   // Its runs' files outlive a pod.
@@ -58,8 +68,9 @@ void OfferStorages::add(ClusterOffer& offer) const {
   if (volume_ == nullptr) return;
   std::vector<OfferedStorage> all;
   if (volume_->open()) {
-    const StorageAsk ask{facts_.holds.value(), offer.machines, local_of(offer)};
-    for (const StorageOption& option : storage_options(*volume_, ask, tiers_)) {
+    const bool saves = saves_there_ && !workload_.checkpoint.every.never();
+    for (const StorageOption& option : storage_options(*volume_, {*needed_, offer.machines, local_of(offer)}, tiers_)) {
+      if (saves && !option.speed.write) continue;  // unknown is not fast
       all.push_back(offered(offer, option.speed, option.cost));
       all.back().volume = option.volume;
     }

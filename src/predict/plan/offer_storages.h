@@ -20,6 +20,11 @@ struct StorageFacts {
   double rows = 0;             // that the whole run takes
 };
 
+// Bytes that the volume of the rows has to hold: them, and the checkpoints that are in it too. Nothing: the rows' are
+// unknown, or ever more checkpoints are kept.
+std::optional<Bytes> needed_in(const Workload& workload, const std::string& mount, std::optional<Bytes> rows,
+                               Bytes checkpoint);
+
 class OfferStorages {
  public:
   // Borrows the workload and the tables. Errors: invalid: a volume is open, and what it has to hold is unknown, or it
@@ -43,6 +48,7 @@ class OfferStorages {
 
   const Workload& workload_;
   StorageFacts facts_;
+  std::optional<Bytes> needed_;  // of an open volume
   const std::string* mount_ = nullptr;
   const VolumeSpec* volume_ = nullptr;
   std::optional<StorageSpeed> saved_;  // that checkpoints are written to, where it is another volume
