@@ -104,11 +104,12 @@ Status read_kernels(const CatalogEntry& entry, double times, MachineSpeed& speed
   return {};
 }
 
-// "serving.product.f32.1024.16" (side, rows) with ".cached", and "serving.draw".
+// "serving.product.f32.1024.16" (side, rows) with ".cached", and "serving.draw". Calibrations of before had no sides:
+// theirs are passed over.
 Status read_serving(const CatalogEntry& entry, double times, MachineSpeed& speed) {
   for (const auto& [key, fact] : entry.facts) {
     const std::vector<std::string_view> parts = parts_of(key);
-    if (parts[0] != "serving" || parts.size() != 5 || parts[1] != "product") continue;
+    if (parts[0] != "serving" || parts.size() != 5 || parts[1] != "product" || parts[4] == "cached") continue;
     const std::optional<DType> dtype = dtype_named(parts[2]);
     const std::int64_t side = std::atoll(parts[3].data()), rows = std::atoll(parts[4].data());
     if (!dtype || side < 1 || rows < 1)

@@ -39,6 +39,8 @@ entries:
       memory.bandwidth: { value: 1 GB/s, source: a, date: 2026-11-21 }
       call: { value: 1 us, source: a, date: 2026-11-21 }
       serving.draw: { value: 0.1 G/s, source: a, date: 2026-11-21 }
+      serving.product.i8.16: { value: 1 G/s, source: a, date: 2026-11-21 }
+      serving.product.i8.16.cached: { value: 1 G/s, source: a, date: 2026-11-21 }
       serving.product.i8.512.16: { value: 3 G/s, source: a, date: 2026-11-21 }
       serving.product.i8.512.16.cached: { value: 4 G/s, source: a, date: 2026-11-21 }
       serving.product.i8.512.4: { value: 5 G/s, source: a, date: 2026-11-21 }
@@ -46,6 +48,7 @@ entries:
 )"};
   const Catalog catalog = Catalog::read(std::span(&base, 1)).value();
   const MachineSpeed speed = speed_of(*catalog.find("this-machine-2").value(), 2).value();
+  EXPECT_EQ(speed.served.at(DType::i8).size(), 1U) << "those without a side are of an older calibration";
   const std::vector<ServedProducts>& products = speed.served.at(DType::i8).at(512);
   ASSERT_EQ(products.size(), 2U);
   EXPECT_EQ(products[0].rows, 4);
