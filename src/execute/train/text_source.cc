@@ -71,7 +71,10 @@ Status same_steps(const Node& start, const RowCursor& cursor, const std::optiona
   if (start.is_null() || cursor.row == 0) return {};
   std::optional<std::int64_t> before;
   if (const Node* counted = start.find("steps")) before = TRY(counted->as_int(1));
-  if (before.has_value() == steps.has_value() && (!steps || start.text_at("order") == steps->order)) return {};
+  const Node* order = start.find("order");  // of older states only the number is known
+  const bool same =
+      !steps ? !before : before && (order ? start.text_at("order") == steps->order : *before == steps->number);
+  if (same) return {};
   const auto named = [](std::optional<std::int64_t> n) { return n ? fmt::format("{} steps", *n) : "rows"; };
   const std::optional<std::int64_t> now = steps ? std::optional(steps->number) : std::nullopt;
   return error(ErrorKind::invalid, "the state is in the middle of an epoch of {}, and now an epoch is of {}{}",
