@@ -8,6 +8,8 @@
 namespace systole {
 namespace {
 
+constexpr std::string_view kUnfinished = ".tmp";
+
 template <typename Container>
 Result<Container> read_whole(Store& store, std::string_view path, Bytes limit) {
   const Bytes size = TRY(store.size(path));
@@ -40,7 +42,7 @@ Result<std::string> read_text(Store& store, std::string_view path, Bytes limit) 
 
 Status write_whole(Store& store, std::string_view path, const std::function<Status(WritableFile&)>& write) {
   Status written;
-  const std::string temporary = unfinished_name(path, &written, ".tmp");
+  const std::string temporary = unfinished_name(path, &written, kUnfinished);
   written = write_new(store, temporary, write);
   if (written.ok()) written = store.rename(temporary, path);
   if (!written.ok()) {
@@ -48,6 +50,15 @@ Status write_whole(Store& store, std::string_view path, const std::function<Stat
     return written;
   }
   return store.sync_dir(parent_of(path));
+}
+
+Status remove_unfinished(Store& store, std::string_view path) {
+  const std::string folder(parent_of(path));
+  const std::string begin = fmt::format(".{}.", path.substr(path.rfind('/') + 1));
+  for (const std::string& name : TRY(store.list(folder)))
+    if (name.starts_with(begin) && name.ends_with(kUnfinished))
+      TRY(store.remove(folder.empty() ? name : folder + "/" + name));
+  return {};
 }
 
 Status write_whole(Store& store, std::string_view path, std::span<const std::byte> bytes) {

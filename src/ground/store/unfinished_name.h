@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "ground/base/result.h"
+
 namespace systole {
 
 // "a/.b.77-7ffe01.tmp" for "a/b" and ".tmp". `writer`: anything that lives as long as the file is written.
@@ -17,5 +19,10 @@ inline std::string unfinished_name(std::string_view path, const void* writer, st
   return fmt::format("{}.{}.{}-{:x}{}", folder, path.substr(folder.size()), ::getpid(),
                      reinterpret_cast<std::uintptr_t>(writer), ending);
 }
+
+class Store;
+
+// Removes what killed processes left of write_whole(store, path, ...). REQUIRES: no other writer of it lives.
+Status remove_unfinished(Store& store, std::string_view path);
 
 }  // namespace systole

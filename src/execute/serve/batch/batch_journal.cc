@@ -8,6 +8,7 @@
 #include "ground/base/hash.h"
 #include "ground/base/number_from.h"
 #include "ground/base/shell_quoted.h"
+#include "ground/store/unfinished_name.h"
 
 namespace systole {
 namespace {
@@ -283,6 +284,7 @@ Status BatchJournal::finish(const std::function<Status()>& make_more) {
   CHECK(totals_.rows == static_cast<std::int64_t>(places_.size()), "{} of {} rows", totals_.rows, places_.size());
   if (file_ == nullptr) TRY(open_to_append());
   TRY(sync());  // also what a killed process left: the output must not be there without its rows
+  TRY(remove_unfinished(store_, output_));
   if (TRY(is_written())) {
     TRY(store_.sync_dir(""));  // perhaps the process was killed amid this
   } else {

@@ -9,6 +9,7 @@
 #include "execute/serve/batch/batch_journal.h"
 #include "execute/serve/batch/carried_columns.h"
 #include "ground/base/counted.h"
+#include "ground/store/unfinished_name.h"
 
 namespace systole {
 namespace {
@@ -88,6 +89,7 @@ class ParquetCells {
 
 Status write_parquet(Store& store, const std::string& path, const std::vector<ResultColumn>& columns,
                      const std::function<Status(const TakeRow&)>& give) {
+  TRY(remove_unfinished(store, path));
   return write_whole(store, path, [&](WritableFile& file) -> Status {
     std::vector<parquet::Column> made;
     for (const ResultColumn& column : columns) made.push_back(parquet_column(column));

@@ -6,6 +6,7 @@
 
 #include "execute/serve/batch/batch_journal.h"
 #include "ground/base/document.h"
+#include "ground/store/unfinished_name.h"
 
 namespace systole {
 namespace {
@@ -50,6 +51,7 @@ Status write_vector_array(Store& store, const std::string& lines, const std::str
     ++rows;
     return {};
   }));
+  TRY(remove_unfinished(store, array));
   return write_whole(store, array, [&](WritableFile& file) -> Status {
     const std::string head = header_of(rows, width);
     TRY(file.append(std::as_bytes(std::span(head))));
