@@ -97,8 +97,9 @@ bool make_resident(std::byte* data, std::size_t size) {
   constexpr std::size_t kPart = 16 * kHugePage;
   std::atomic<int> why = 0;
   (void)for_each_in_parallel((size + kPart - 1) / kPart, io_threads(), [&](std::size_t i) -> Status {
-    if (!make_part_resident(data + i * kPart, std::min(kPart, size - i * kPart))) why = errno;
-    return {};
+    if (make_part_resident(data + i * kPart, std::min(kPart, size - i * kPart))) return {};
+    why = errno;
+    return error(ErrorKind::no_space, "the arena's memory");  // no further part begins
   });
   errno = why;
   return why == 0;

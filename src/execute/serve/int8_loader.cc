@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <type_traits>
 
 #include "describe/ir/layer_names.h"
@@ -169,12 +170,14 @@ Status fill(Executor& executor, const Int8Weight& weight, const Tensors& from, c
     const auto at = static_cast<std::int64_t>(i), count = static_cast<std::int64_t>(layers);
     return Layer<Code, Scale>{codes.part<Code>(at, count), scales.part<Scale>(at, count)};
   };
-  const std::int64_t at_once = std::max(kPieceNumbers / weight.columns() / kInt4Panel, std::int64_t{1}) * kInt4Panel;
   std::vector<std::optional<StoredRows>> stored(layers);
   std::vector<Piece> pieces;
   for (std::size_t i = 0; i < layers; ++i) {
     if (find) stored[i] = find(from.names[i], weight);
-    for (std::int64_t row = 0; stored[i] && row < weight.rows(); row += at_once)
+    if (!stored[i]) continue;
+    const std::int64_t unit = std::lcm(kInt4Panel, stored[i]->together),
+                       at_once = std::max(kPieceNumbers / weight.columns() / unit, std::int64_t{1}) * unit;
+    for (std::int64_t row = 0; row < weight.rows(); row += at_once)
       pieces.push_back({i, row, std::min(row + at_once, weight.rows())});
   }
   TRY(for_each_in_parallel(pieces.size(), io_threads(), [&](std::size_t p) {

@@ -17,7 +17,7 @@ namespace systole {
 // Fills the parameters that an executor has, by their names; an executor may have some of the model's only.
 using LoadSome = std::function<Status(Executor&)>;
 
-constexpr std::int64_t kPieceNumbers = std::int64_t{1} << 17;  // that a thread reads at once
+constexpr std::int64_t kPieceNumbers = std::int64_t{1} << 17;  // that a thread reads at once, or the rows of a head
 
 // The rows of one layer's tensor of a weight, as a file has them; nothing: it is to be loaded. `parameter`:
 // "blocks.3.attn.q".

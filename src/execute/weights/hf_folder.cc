@@ -330,6 +330,7 @@ std::optional<StoredRows> stored_rows(const HfFolder& folder, const std::string&
       return placed(groups(first, last, into));
     };
   }
+  all.together = rows.together;
   return all;
 }
 

@@ -20,6 +20,8 @@ struct StoredRows {
   // Fills the groups of the rows [first, last), which are stored in four bits; empty: they are stored otherwise.
   // Errors: those of reading; unsupported: a minimum beyond f16.
   std::function<Status(std::int64_t first, std::int64_t last, std::span<Int4Block> into)> groups = {};
+  // Pieces of a multiple of so many rows read nothing twice.
+  std::int64_t together = 1;
 };
 
 }  // namespace systole

@@ -208,6 +208,7 @@ class GgufReader : public TensorReader {
         return read_groups(view, first, last, into);
       };
     }
+    rows.together = std::max<std::int64_t>(view.head, 1);
     return rows;
   }
 
