@@ -79,18 +79,23 @@ Status ObjectTiers::copy_to_memory(std::span<const PinnedObject> objects, int jo
   }
   std::unique_ptr<ObjectCache> memory = TRY(ObjectCache::open(memory_folder_, memory_limit_));
   const Result<std::vector<PinnedObject>> fit = memory->bring_what_fits(copies, jobs);
-  if (!fit.ok()) {
-    // Others have taken the room meanwhile: what is on the disk is read there.
-    const ErrorKind why = fit.error().kind;
-    return why == ErrorKind::no_space || why == ErrorKind::does_not_fit ? Status() : Status(fit.error());
-  }
-  for (const PinnedObject& object : *fit) in_memory_.insert(object.key());
+  // Where others have taken the room meanwhile, what is not copied is read on the disk.
+  if (!fit.ok() && fit.error().kind != ErrorKind::no_space && fit.error().kind != ErrorKind::does_not_fit)
+    return fit.error();
+  const std::vector<PinnedObject> held = fit.ok() ? *fit : TRY(memory->keep_what_is_here(copies));
+  for (const PinnedObject& object : held) in_memory_.insert(object.key());
   copied_.push_back(std::move(memory));
   return {};
 }
 
 Result<std::string> ObjectTiers::file_of(const PinnedObject& object) const {
-  return in_memory_.contains(object.key()) ? memory_->file_of(object) : disk_->file_of(object);
+  if (!in_memory_.contains(object.key())) return disk_->file_of(object);
+  // Shared memory may be emptied, by systemd when its user has logged out; what was copied is on the disk too.
+  Result<std::string> file = memory_->file_of(object);
+  std::error_code unknown;
+  if (!file.ok() || std::filesystem::exists(*file, unknown)) return file;
+  Result<std::string> copied = disk_->file_of(object);
+  return copied.ok() ? copied : file;
 }
 
 std::optional<Error> crowded_memory(Bytes limit, const std::string& shared_memory) {
@@ -106,8 +111,9 @@ std::optional<Error> crowded_memory(Bytes limit, const std::string& shared_memor
   if (room >= limit) return std::nullopt;
   return error(ErrorKind::does_not_fit, "{}, and {} has {} for it: the other objects are read from data.cache.folder",
                to_string(limit), shared_memory, to_string(room))
-      .hinted(fmt::format("data.cache.memory: {}MiB; or sudo mount -o remount,size={}G {}; in a container --shm-size",
-                          room.count() >> 20, (limit.count() >> 30) + 1, shared_memory));
+      .hinted(fmt::format("{}sudo mount -o remount,size={}G {}; in a container --shm-size",
+                          room < kMiB ? "" : fmt::format("data.cache.memory: {}MiB; or ", room.count() >> 20),
+                          (limit.count() >> 30) + 1, shared_memory));
 }
 
 }  // namespace systole
