@@ -98,11 +98,17 @@ Status check_sizes(const std::vector<TransferItem>& items, const Place& to) {
   return {};
 }
 
-// To know whose parts lie there takes a request for each object: only where they decide.
+// To know whose parts lie there takes a request for each object: only where they decide. Those of others go only if that
+// makes enough room. REQUIRES: no other transfer writes there.
 Status check_room(const TransferPlan& plan, const Place& to, int jobs) {
   if (TRY(to.objects->free_space()) >= plan.bytes) return {};
-  const Bytes begun = TRY(keep_own_parts(to, plan.send, jobs)), room = TRY(to.objects->free_space());
-  if (room + begun >= plan.bytes) return {};
+  const BrokenOff parts = TRY(broken_off(to, plan.send, jobs));
+  const Bytes room = TRY(to.objects->free_space());
+  if (room + parts.own + parts.others >= plan.bytes) {
+    if (room + parts.own < plan.bytes)
+      for (const std::string& part : parts.of_others) TRY(to.files->remove(part));
+    return {};
+  }
   return error(ErrorKind::does_not_fit, "{} are to be sent, and '{}' has {} free", to_string(plan.bytes), to.shown,
                to_string(room))
       .hinted("free some space, or send to another disk");

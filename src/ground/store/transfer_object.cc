@@ -151,24 +151,22 @@ Result<ManifestRow> transfer_object(const TransferItem& item, const Place& to,
   }
 }
 
-Result<Bytes> keep_own_parts(const Place& to, const std::vector<TransferItem>& items, int jobs) {
+Result<BrokenOff> broken_off(const Place& to, const std::vector<TransferItem>& items, int jobs) {
   const std::vector<std::string> parts = TRY(parts_beside(to, items));
-  if (parts.empty()) return Bytes();
+  if (parts.empty()) return BrokenOff();
   std::vector<std::string> own(items.size());
   TRY(for_each_in_parallel(items.size(), jobs, [&](std::size_t i) -> Status {
     own[i] = part_of(items[i], TRY(source_version(*items[i].from, items[i].path)));
     return {};
   }));
   std::ranges::sort(own);
-  Bytes bytes;
+  BrokenOff found;
   for (const std::string& part : parts) {
-    if (std::ranges::binary_search(own, part)) {
-      bytes += TRY(to.files->size(part));
-    } else {
-      TRY(to.files->remove(part));
-    }
+    const bool is_own = std::ranges::binary_search(own, part);
+    (is_own ? found.own : found.others) += TRY(to.files->size(part));
+    if (!is_own) found.of_others.push_back(part);
   }
-  return bytes;
+  return found;
 }
 
 Status remove_parts(const Place& to, const std::vector<TransferItem>& items) {

@@ -18,10 +18,13 @@ Result<SourceVersion> source_version(const Place& from, std::string_view path);
 // earlier call that are there. Errors: those of the stores; corrupt; busy, it changes again and again.
 Result<ManifestRow> transfer_object(const TransferItem& item, const Place& to,
                                     const std::function<void(Bytes)>& arrived);
-// What broken-off calls left of the present versions of these objects: bytes that are on the disk already. Removes what
-// they left of others in these folders, which nothing goes on with. REQUIRES: no other transfer writes there. Errors: io;
-// as source_version.
-Result<Bytes> keep_own_parts(const Place& to, const std::vector<TransferItem>& items, int jobs);
+// What broken-off calls left in the folders of these objects: bytes of their present versions, which are on the disk
+// already, and files of others, which nothing goes on with. Errors: io; as source_version.
+struct BrokenOff {
+  Bytes own, others;
+  std::vector<std::string> of_others;  // names
+};
+Result<BrokenOff> broken_off(const Place& to, const std::vector<TransferItem>& items, int jobs);
 // Removes what broken-off calls left in the folders of these objects. REQUIRES: no other transfer writes there.
 Status remove_parts(const Place& to, const std::vector<TransferItem>& items);
 

@@ -2,6 +2,7 @@
 
 #include "operate/cli/data_move.h"
 
+#include <map>
 #include <mutex>
 
 #include "ground/base/counted.h"
@@ -25,8 +26,11 @@ struct MoveOptions {
 // The requests of each vendor: sources are read, the destination is written.
 std::vector<MoveRequests> requests_of(const TransferPlan& plan, const Place& to, const StoreAccess& access) {
   std::vector<MoveRequests> all;
+  std::map<const Place*, std::string> vendors;  // to know it may take a file of credentials
   const auto of = [&](const Place& place) -> MoveRequests& {
-    const std::string vendor = vendor_of(place, access);
+    const auto [at, is_new] = vendors.try_emplace(&place);
+    if (is_new) at->second = vendor_of(place, access);
+    const std::string& vendor = at->second;
     for (MoveRequests& one : all)
       if (one.vendor == vendor) return one;
     return all.emplace_back(MoveRequests{vendor});
