@@ -89,7 +89,7 @@ class Comparison {
         ++result_[place.text].too_short;
         return {};
       }
-      if (!part_.empty() && ngrams_.size() + ngrams.size() > most_) TRY(finish_part());
+      if (!part_.empty() && ngrams_.size() + part_.size() + ngrams.size() + 1 > most_) TRY(finish_part());
       ngrams_.insert(ngrams_.end(), ngrams.begin(), ngrams.end());
       part_.push_back({place, ngrams_.size()});
       return {};
