@@ -140,8 +140,8 @@ struct Program {
 };
 
 // "systole reads up to 3" is a sentence, and "systole chunk" a file header.
-const std::set<std::string> kProse{"and",      "blocks",  "chunk", "finds", "is",    "key",  "linear",
-                                   "manifest", "masking", "on",    "proof", "reads", "that", "tokens"};
+const std::set<std::string> kProse{"and",      "blocks",  "chunk", "finds", "images", "is",   "key",   "linear",
+                                   "manifest", "masking", "on",    "proof", "reads",  "that", "tokens"};
 
 TEST(Hints, name_commands_and_options_that_there_are) {
   const Program program;
