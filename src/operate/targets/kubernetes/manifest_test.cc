@@ -124,8 +124,12 @@ TEST(RenderKubernetes, refuses_what_would_fail_hours_later_all_at_once) {
       refusals("linear.yaml", {}),
       "image: a pod needs one, with systole in it | image: REGISTRY/NAME@sha256:DIGEST\n"
       "folder: 'runs' is in no claim: checkpoints would end with their pod | claims: { /runs: NAME }, folder: /runs\n"
-      "resources.threads: a pod says how many processors it needs | resources: { threads: 8 }: of each rank\n"
-      "resources.memory: a pod says how much memory it needs | resources: { memory: 16GiB }: of all ranks of a node\n");
+      "resources.threads: a pod says how many processors it needs | resources: { threads: 8 }: of each rank; or "
+      "--plan, "
+      "one made for such a machine\n"
+      "resources.memory: a pod says how much memory it needs | resources: { memory: 16GiB }: of all ranks of a node; "
+      "or "
+      "--plan, one made for such a machine\n");
   const auto refuses = [](const std::string& set, const std::string& part) {
     std::vector<std::string> sets = kProgram;
     sets.push_back(set);
