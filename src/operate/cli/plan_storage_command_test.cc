@@ -129,11 +129,14 @@ TEST_F(PlanStorage, a_budget_needs_the_price_of_the_storage) {
                   "volumes: /data: the price of hyperdisk balanced of 500 GiB is unknown, and a budget is to "
                   "hold"))
       << refused.err;
-  const Captured free = run("plan job.yaml --on a2-highgpu-1g:1");
+  const Captured free = run("plan job.yaml --on a2-highgpu-1g:1 --out plan.json");
   EXPECT_EQ(free.exit.code, 0) << free.err;
   EXPECT_TRUE(
       has(free.out, "  storage /data: hyperdisk balanced of 500 GiB; its price is unknown, and not in the dollars"))
       << free.out;
+  EXPECT_FALSE(plan_file().find("cost")->find("known")->as_bool().value());
+  const Captured later = run("render --plan plan.json --on gke --dry-run --set objective.budget=100");
+  EXPECT_EQ(later.exit.code, 2) << later.out;
 }
 
 // Of v5e and l4 the faster v5e is cheaper by itself. Together with a Filestore that feeds it, it is not: there the l4

@@ -28,6 +28,7 @@ TEST_F(FeedStorage, GrowsWithTheSizeWhereTheTierDoes) {
   EXPECT_DOUBLE_EQ(*of(filestore("zonal", 10240)).reads_per_second, 4 * 23000);
   EXPECT_DOUBLE_EQ(of(filestore("basic-ssd", 2560)).read->count(), 1200 * 0x1p20);
   EXPECT_DOUBLE_EQ(of({.kind = VolumeSpec::Kind::local_ssd}).read->count(), 390 * 0x1p20) << "of one disk";
+  EXPECT_DOUBLE_EQ(of(filestore("basic-hdd", 1024)).write->count(), 100 * 0x1p20) << "\"100 / 120 MiB/s\": the lower";
   EXPECT_TRUE(of(filestore("zonal", 2048)).shared);
   EXPECT_EQ(of(filestore("zonal", 2048)).name, "filestore zonal of 2.00 TiB");
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "predict/plan/offer_storages.h"
 #include "predict/plan/search.h"
 #include "predict/plan/testing/tiny_workload.h"
 
@@ -118,6 +119,25 @@ TEST(StorageCost, TheJointChoiceBeatsTheBestOfEach) {
   const SearchResult every = search(composer, all);
   EXPECT_EQ(every.best.at(0).candidate, joint.best.at(0).candidate);
   EXPECT_EQ(*every.best.at(0).dollars, *joint.best.at(0).dollars);
+}
+
+// A new volume has room for the rows, the checkpoints that are kept beside them, and the one that is being written.
+TEST(StorageCost, CheckpointsBesideTheRowsNeedRoom) {
+  Workload workload = tiny_workload(kTinyModels[1], 8);
+  workload.volumes = {{"/data", {.kind = VolumeSpec::Kind::cheapest}}, {"/runs", {}}};
+  workload.checkpoint.keep = 2;
+  workload.checkpoint.every.steps = 10;
+  const auto needed = [&](const char* folder) {
+    workload.checkpoint.folder = folder;
+    return needed_in(workload, "/data", 10 * kGiB, 5 * kGiB);
+  };
+  EXPECT_EQ(needed("/runs/checkpoints"), 10 * kGiB);
+  EXPECT_EQ(needed("/data/checkpoints"), 25 * kGiB);
+  workload.checkpoint.best = true;
+  EXPECT_EQ(needed("/data/checkpoints"), 30 * kGiB);
+  EXPECT_EQ(needed_in(workload, "/data", std::nullopt, 5 * kGiB), std::nullopt);
+  workload.checkpoint.keep_every = 100;
+  EXPECT_EQ(needed("/data/checkpoints"), std::nullopt) << "ever more of them";
 }
 
 // Where all wait for their rows alike, the cheaper hardware is taken.

@@ -38,6 +38,7 @@ std::map<std::string, std::string> files() {
           {"gray.png", png_of(gray, {.type = 0})},
           {"palette.png", png_of(gray, {.type = 3})},
           {"alpha.png", png_of(four, {.type = 6})},
+          {"sixteen.png", png_of(colour, {.bits = 16})},
           {"lossy.webp", webp_of(colour, false)},
           {"alpha.webp", webp_of(four, true)},
           {"colour.ppm", ppm_of(colour)},

@@ -172,7 +172,10 @@ std::string png_of(const Image& image, const PngFile& how) {
   std::vector<std::uint8_t> bytes = image.pixels;
   if (how.bits == 16) {
     bytes.clear();
-    for (const std::uint8_t byte : image.pixels) bytes.insert(bytes.end(), 2, byte);
+    for (const std::uint8_t byte : image.pixels) {
+      bytes.push_back(byte);
+      bytes.push_back(static_cast<std::uint8_t>(~byte));
+    }
   }
   std::vector<png_bytep> rows;
   for (int y = 0; y < image.height; ++y) rows.push_back(bytes.data() + static_cast<std::size_t>(y) * row);

@@ -26,7 +26,7 @@ Image decoded_by_libjpeg(const std::string& file);
 
 struct PngFile {
   int type = 2;  // as in IHDR: 0 gray, 2 RGB, 3 palette, 4 and 6 with alpha; channels are those of the image
-  int bits = 8;  // 16: each byte twice
+  int bits = 8;  // 16: below each byte another one
   bool interlaced = false;
   std::size_t bomb = 0;  // bytes of zeros in a compressed text and in a profile
 };
