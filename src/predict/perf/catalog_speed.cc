@@ -1,4 +1,5 @@
 #include "predict/perf/catalog_speed.h"
+#include "ground/base/number_from.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -111,7 +112,7 @@ Status read_serving(const CatalogEntry& entry, double times, MachineSpeed& speed
     const std::vector<std::string_view> parts = parts_of(key);
     if (parts[0] != "serving" || parts.size() != 5 || parts[1] != "product" || parts[4] == "cached") continue;
     const std::optional<DType> dtype = dtype_named(parts[2]);
-    const std::int64_t side = std::atoll(parts[3].data()), rows = std::atoll(parts[4].data());
+    const std::int64_t side = number_from(parts[3]).value_or(0), rows = number_from(parts[4]).value_or(0);
     if (!dtype || side < 1 || rows < 1)
       return error(ErrorKind::invalid, "{} of {} is of no element type, side and rows", key, entry.name).at(fact.where);
     speed.served[*dtype][side].push_back(

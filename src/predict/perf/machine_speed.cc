@@ -61,6 +61,12 @@ Status check(const MachineSpeed& speed) {
         return wrong(fmt::format("a rate of {} products in {}", name_of(key.second), name_of(key.first)), rate.count());
     }
   }
+  for (const auto& [dtype, sides] : speed.served)
+    for (const auto& [side, products] : sides)
+      for (const ServedProducts& product : products)
+        for (const FlopRate rate : {product.far, product.near})
+          if (!(rate.count() > 0))
+            return wrong(fmt::format("a rate of served products in {}", name_of(dtype)), rate.count());
   for (const auto& [dtype, rate] : speed.steps) {
     if (!(rate.count() > 0)) return wrong(fmt::format("the rate of steps in {}", name_of(dtype)), rate.count());
   }

@@ -155,11 +155,12 @@ double seconds_a_weight(std::span<const ServedProducts> known, double rows, doub
   return std::lerp(time_of(below), time_of(*above), share);
 }
 
-// The side of a square of as many elements as a matrix of the weights: [..., k, n].
-double side_of(const Type& weights) {
-  const std::size_t rank = weights.shape.size();
-  return std::sqrt(static_cast<double>(weights.shape[rank - 1]) *
-                   static_cast<double>(rank < 2 ? 1 : weights.shape[rank - 2]));
+// The side of a square of as many elements as one matrix of the weights, which may have several dims: heads of a
+// projection.
+double side_of(const Graph& graph, const GraphNode& node) {
+  if (!is(node, "contract")) return std::sqrt(static_cast<double>(graph.type(node.operands[1]).num_elements()));
+  const ProductDims dims = product_dims(graph, node);
+  return std::sqrt(static_cast<double>(dims.columns) * static_cast<double>(dims.summed));
 }
 
 // Of a device that serves, as measured with the nearest sizes of weights: between two by the logarithm of the side.
@@ -177,7 +178,7 @@ std::optional<Seconds> served_product(const Graph& graph, const GraphNode& node,
                   most = moving_after(speed.caches.back().size + Bytes(1), work, false, speed);
     if (most > near) far = std::clamp((moving - near) / (most - near), 0.0, 1.0);
   }
-  const double side = side_of(weights);
+  const double side = side_of(graph, node);
   const auto above = found->second.lower_bound(static_cast<std::int64_t>(std::ceil(side)));
   const auto below = above == found->second.begin() ? above : std::prev(above);
   const double small = seconds_a_weight(below->second, rows, far);

@@ -64,6 +64,10 @@ TEST(OpTime, a_server_takes_the_times_of_few_rows) {
   speed.caches.clear();
   speed.served[DType::f32][200] = {{1, FlopRate(0.5e9), FlopRate(1e9)}};
   EXPECT_NEAR(time_of_last(product(1), speed).count(), 30e-6 + 1e-6, 1e-12) << "of two sides";
+  Graph heads("heads");  // the same matrix, its columns as four heads
+  contract(heads.input("x", Type(DType::f32, {1, 100})), heads.input("w", Type(DType::f32, {100, 4, 50})),
+           "se,ehd->shd");
+  EXPECT_NEAR(time_of_last(heads, speed).count(), 30e-6 + 1e-6, 1e-12) << "of heads";
   speed.served[DType::f32].erase(100);
   EXPECT_NEAR(time_of_last(product(1), speed).count(), 40e-6 + 1e-6, 1e-12) << "below the first side";
   speed.served[DType::f32] = {{50, {{1, FlopRate(2e9), FlopRate(2e9)}}}};
