@@ -85,6 +85,8 @@ Status check(const VolumeSpec& volume, const Node& node) {
   const bool made_new = volume.kind == Kind::parallelstore && volume.of == "new";
   const bool made = volume.kind == Kind::filestore || volume.kind == Kind::hyperdisk || made_new || volume.open();
   const bool placed = volume.kind == Kind::lustre || (volume.kind == Kind::parallelstore && !made_new);
+  if (volume.kind == Kind::filestore && volume.of == "regional" && !volume.size)
+    return wrong("it is made new, and its speed is unknown: of which size?", "size: 1TiB");
   if (made && !volume.size && !volume.open()) return wrong("it is made new, of which size?", "size: 1TiB");
   if (made && volume.read_only) return wrong("it is made new, and would stay empty", "take read_only out");
   if (placed && !volume.size) return wrong("how large is it?", "size: 9000GiB, as the instance has");

@@ -100,7 +100,7 @@ void objects_without_a_cache(const Workload& w, Found& found) {
 void one_packed_object(const Workload& w, Found& found) {
   const std::vector<std::string> files = sources_of(w);
   if (w.data.kind != DataSpec::Kind::text || files.size() != 1 || !is_object(files[0])) return;
-  const bool packed = std::ranges::any_of(std::initializer_list<const char*>{".gz", ".zst", ".zstd", ".tgz"},
+  const bool packed = std::ranges::any_of(std::initializer_list<const char*>{".gz", ".dz", ".zst", ".zstd", ".tgz"},
                                           [&](const char* end) { return files[0].ends_with(end); });
   if (!packed || files[0].find_first_of("*?[") != std::string::npos) return;
   found.push_back({"one_packed_object", "data.train.files",

@@ -100,7 +100,8 @@ Result<std::string> own_hardware(const Workload& workload, const JobTargetRow& t
 
 // Machines' own disks are for pods of a cluster that is there: a target that makes its nodes gives them none.
 StorageFacts storage_facts(const Workload& workload, const std::vector<const JobTargetRow*>& run_by) {
-  StorageFacts facts{.holds = shards_of(workload)};
+  StorageFacts facts;
+  if (mount_of(workload, workload.data.folder) != nullptr) facts.holds = shards_of(workload);
   facts.local_ssd = !run_by.empty() &&
                     std::ranges::none_of(run_by, [](const JobTargetRow* target) { return target->provisions.can; });
   return facts;

@@ -15,12 +15,10 @@
 namespace systole {
 namespace {
 
-constexpr double kTooMuch = 10;  // of a volume's speed over what is taken (feed_storage.cc)
-
 // Their bytes say how much text is in them.
 bool is_plain(const std::string& file) {
-  constexpr std::array kPacked = {".gz",           ".tgz",         ".zst", ".zstd", ".parquet",
-                                  ".array_record", ".arrayrecord", ".mds", ".npz"};
+  constexpr std::array kPacked = {".gz",      ".dz",           ".tgz",         ".zst", ".zstd",
+                                  ".parquet", ".array_record", ".arrayrecord", ".mds", ".npz"};
   return std::ranges::none_of(kPacked, [&](const char* end) { return file.ends_with(end); });
 }
 
@@ -95,7 +93,7 @@ std::optional<Bytes> shards_of(const Workload& workload) {
     bytes += *size;
   }
   if (bytes == 0) return std::nullopt;
-  return Bytes(bytes * (workload.model.vocabulary() > 65536 ? 4 : 2));
+  return Bytes(bytes * shard_token_bytes(workload.model));
 }
 
 // Rows, and checkpoints that are beside them. Nothing: unknown.
@@ -125,8 +123,10 @@ Result<SettledVolumes> settle_volumes(Workload& workload, const Plan* plan, Cata
       return key_error(ErrorKind::invalid, "volumes",
                        "{}: its size follows from the data, and how large they are is unknown here", path)
           .hinted("a size beside it, of all that it has to hold: { cheapest: true, size: 500GiB }");
+    const std::string* saved = saved_in(workload);
+    const bool saves = saved != nullptr && *saved == path;
     const StoragePick pick =
-        TRY(cheapest_storage(storage_options(volume, {*holds, feed.nodes, {}}, tiers), feed, *holds));
+        TRY(cheapest_storage(storage_options(volume, {*holds, feed.nodes, {}, saves}, tiers), feed, *holds));
     volume = pick.option.volume;
     settled.chosen.push_back(fmt::format("volumes: {}: {}", path, pick_text(pick, *holds)));
   }

@@ -13,7 +13,6 @@ namespace {
 
 constexpr double kBlock = 4096;  // of a read of shards (execute/data/token_shard.h)
 constexpr double kGibInTib = 1024;
-constexpr double kToSpare = 1.5, kTooMuch = 10;  // of a volume's speed over what is taken
 
 // "1,200" at the begin of a text, which loses it. Nothing: no number is there.
 std::optional<double> take_number(std::string_view& text) {
@@ -59,9 +58,6 @@ std::optional<double> limit_of(std::string_view words, std::string_view unit, st
 constexpr Bytes kTib = 1024 * kGiB, kStep = 256 * kGiB;  // sizes of a Filestore zonal
 
 std::string size_text(Bytes size) { return fmt::format("{}GiB", size.count() / kGiB.count()); }
-
-// A month's price, an hour: 730 hours, as clouds bill.
-constexpr double kMonthHours = 730;
 
 // New where the workload is run, and paid for by it.
 bool is_made(const VolumeSpec& volume) {
@@ -183,10 +179,12 @@ std::optional<double> OfferedFeed::spare() const {
   return storage.reads_per_second ? std::min(bytes, *storage.reads_per_second / reads()) : bytes;
 }
 
+std::int64_t shard_token_bytes(const ModelSpec& model) { return model.vocabulary() > 65536 ? 4 : 2; }
+
 OfferedFeed offered_feed(const Workload& workload, std::int64_t nodes, Seconds step, StorageSpeed storage) {
   OfferedFeed feed{.rows = workload.train.batch, .nodes = nodes, .step = step, .storage = std::move(storage)};
-  const double token = workload.model.vocabulary() > 65536 ? 4 : 2;
-  feed.row_bytes = token * static_cast<double>(workload.model.context() + workload.model.target_context());
+  feed.row_bytes = static_cast<double>(shard_token_bytes(workload.model)) *
+                   static_cast<double>(workload.model.context() + workload.model.target_context());
   return feed;
 }
 

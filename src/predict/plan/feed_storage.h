@@ -14,6 +14,9 @@
 
 namespace systole {
 
+inline constexpr double kToSpare = 1.5, kTooMuch = 10;  // of a volume's speed over what is taken
+inline constexpr double kMonthHours = 730;              // of a month's price, as clouds bill
+
 struct StorageSpeed {
   std::string name;     // "filestore zonal of 1 TiB"
   bool shared = false;  // by all nodes
@@ -29,6 +32,8 @@ struct StorageSpeed {
       cost;  // of all of it, if it is made; of each node's, if it is not shared. Nothing: unknown
 };
 
+// Of a token in shards (execute/data/token_shard.h).
+std::int64_t shard_token_bytes(const ModelSpec& model);
 // One volume, by the catalog's rows.
 StorageSpeed speed_of_volume(const VolumeSpec& volume, std::span<const StorageTier> tiers);
 // The row of the catalog that a volume is; null: none.

@@ -151,10 +151,15 @@ Status add_storages(const OfferedPlanRequest& request, CatalogTables& tables, st
   if (storages->mount() != nullptr) plan.mount = *storages->mount();
   for (ClusterOffer& offer : plan.request.offers) storages->add(offer);
   if (!storages->open()) return {};
-  std::erase_if(plan.request.offers, [](const ClusterOffer& offer) { return offer.offered.storages.empty(); });
+  std::erase_if(plan.request.offers, [&](const ClusterOffer& offer) {
+    if (!offer.offered.storages.empty()) return false;
+    plan.left_out.emplace_back(offer.offered.name, fmt::format("no storage of known price and speed holds {} for {}",
+                                                               to_string(storages->needed()), plan.mount));
+    return true;
+  });
   if (plan.request.offers.empty())
     return key_error(ErrorKind::does_not_fit, "volumes", "{}: no storage of known price and speed holds {}", plan.mount,
-                     to_string(request.storage->holds.value_or(Bytes())))
+                     to_string(storages->needed()))
         .hinted("a volume that is there already: bucket, lustre, nfs or a claim");
   return {};
 }

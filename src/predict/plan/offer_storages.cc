@@ -11,22 +11,33 @@ namespace {
 
 using Kind = VolumeSpec::Kind;
 
-// Where a run's checkpoints are, in its containers.
+// Where a run's checkpoints are, in its containers; empty: in a bucket.
 std::string checkpoints_of(const Workload& workload) {
-  const std::string& folder = workload.checkpoint.folder;
+  constexpr std::string_view kFile = "file://";
+  std::string folder = workload.checkpoint.folder;
+  if (folder.starts_with(kFile)) folder.erase(0, kFile.size());
+  if (folder.find("://") != folder.npos) return "";
   if (folder.starts_with('/')) return folder;
   return workload.folder.empty() ? folder : workload.folder + "/" + folder;
 }
 
 }  // namespace
 
+const std::string* saved_in(const Workload& workload) {
+  const std::string folder = checkpoints_of(workload);
+  return folder.empty() ? nullptr : mount_of(workload, folder);
+}
+
 std::optional<Bytes> needed_in(const Workload& workload, const std::string& mount, std::optional<Bytes> rows,
                                Bytes checkpoint) {
-  const std::string* saved = mount_of(workload, checkpoints_of(workload));
+  const std::string* saved = saved_in(workload);
   const CheckpointSpec& kept = workload.checkpoint;
-  if (!rows || saved == nullptr || *saved != mount || kept.every.never()) return rows;
+  if (!rows || saved == nullptr || *saved != mount) return rows;
+  if (kept.every.never()) return *rows + checkpoint;  // the last state is kept
   if (kept.keep_every > 0) return std::nullopt;
-  return *rows + checkpoint * (kept.keep + (kept.best ? 2 : 1));  // and one that is being written
+  const auto count = static_cast<double>(kept.keep + (kept.best ? 2 : 1));  // and one that is being written
+  const double all = static_cast<double>(rows->count()) + static_cast<double>(checkpoint.count()) * count;
+  return Bytes(all < 0x1p62 ? static_cast<std::int64_t>(all) : std::int64_t{1} << 62);
 }
 
 Result<OfferStorages> OfferStorages::of(const Workload& workload, const StorageFacts& facts, CatalogTables& tables) {
@@ -34,7 +45,7 @@ Result<OfferStorages> OfferStorages::of(const Workload& workload, const StorageF
   storages.tiers_ = TRY(tables.storage());
   storages.machines_ = TRY(tables.machines());
   storages.mount_ = mount_of(workload, workload.data.folder);
-  const std::string* saved = mount_of(workload, checkpoints_of(workload));
+  const std::string* saved = saved_in(workload);
   storages.saves_there_ = saved != nullptr && saved == storages.mount_;
   for (const auto& [path, volume] : workload.volumes) {
     if (!volume.open() || (storages.mount_ != nullptr && *storages.mount_ == path)) continue;
@@ -68,9 +79,8 @@ void OfferStorages::add(ClusterOffer& offer) const {
   if (volume_ == nullptr) return;
   std::vector<OfferedStorage> all;
   if (volume_->open()) {
-    const bool saves = saves_there_ && !workload_.checkpoint.every.never();
-    for (const StorageOption& option : storage_options(*volume_, {*needed_, offer.machines, local_of(offer)}, tiers_)) {
-      if (saves && !option.speed.write) continue;  // unknown is not fast
+    const StorageAsk ask{*needed_, offer.machines, local_of(offer), saves_there_};
+    for (const StorageOption& option : storage_options(*volume_, ask, tiers_)) {
       all.push_back(offered(offer, option.speed, option.cost));
       all.back().volume = option.volume;
     }

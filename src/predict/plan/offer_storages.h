@@ -20,6 +20,9 @@ struct StorageFacts {
   double rows = 0;             // that the whole run takes
 };
 
+// The volume of the checkpoints; null: they are in none.
+const std::string* saved_in(const Workload& workload);
+
 // Bytes that the volume of the rows has to hold: them, and the checkpoints that are in it too. Nothing: the rows' are
 // unknown, or ever more checkpoints are kept.
 std::optional<Bytes> needed_in(const Workload& workload, const std::string& mount, std::optional<Bytes> rows,
@@ -36,6 +39,8 @@ class OfferStorages {
   // Why the price of the volume is not in any dollars; empty: it is, or costs the run nothing.
   const std::string& unpriced() const { return unpriced_; }
   bool open() const { return volume_ != nullptr && volume_->open(); }
+  // What it has to hold. REQUIRES: open().
+  Bytes needed() const { return needed_.value(); }
   // The path of the rows' volume; null: none.
   const std::string* mount() const { return mount_; }
 

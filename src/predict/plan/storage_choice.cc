@@ -10,8 +10,7 @@ namespace {
 
 using Kind = VolumeSpec::Kind;
 
-constexpr double kToSpare = 1.5;  // of a volume's speed over what is taken (feed_storage.cc)
-constexpr double kMonthHours = 730;
+constexpr std::int64_t kMostGib = std::int64_t{1} << 32;  // as bytes they are an int64
 
 struct Made {
   Kind kind;
@@ -31,7 +30,7 @@ bool may_be(const VolumeSpec& open, const Made& made) {
   return open.of == "auto" || open.of == made.of;
 }
 
-std::int64_t gib_of(Bytes bytes) { return (bytes.count() + kGiB.count() - 1) / kGiB.count(); }
+std::int64_t gib_of(Bytes bytes) { return bytes.count() / kGiB.count() + (bytes.count() % kGiB.count() != 0 ? 1 : 0); }
 
 class Options {
  public:
@@ -43,6 +42,7 @@ class Options {
     VolumeSpec volume{.kind = made.kind, .of = made.of, .size = Bytes()};
     for (std::int64_t from = gib_of(ask_.holds), before = -1; from != before;) {
       before = from;
+      if (from > kMostGib) return;
       volume.size = Bytes(from << 30);
       const StorageTier* tier = tier_of_volume(volume, tiers_);
       if (tier == nullptr || !tier->price || !tier->least) return;
@@ -86,7 +86,7 @@ class Options {
 
   void push(const VolumeSpec& volume, const StorageTier& tier) {
     StorageOption option{volume, speed_of_volume(volume, tiers_), {}, tier.region};
-    if (!option.speed.read || !option.speed.cost) return;
+    if (!option.speed.read || !option.speed.cost || (ask_.saves && !option.speed.write)) return;
     option.cost = *option.speed.cost * static_cast<double>(option.speed.shared ? 1 : ask_.nodes);
     found_.push_back(std::move(option));
   }

@@ -24,7 +24,8 @@ struct StorageOption {
 struct StorageAsk {
   Bytes holds;
   std::int64_t nodes = 1;
-  std::optional<Bytes> local;  // of local SSD that each node may have; nothing: none
+  std::optional<Bytes> local = {};  // of local SSD that each node may have; nothing: none
+  bool saves = false;               // checkpoints are written there: a tier of unknown write speed is no option
 };
 
 // The cheapest first; of equal price the faster. `open`: as the workload has it.

@@ -136,6 +136,14 @@ TEST(StorageCost, CheckpointsBesideTheRowsNeedRoom) {
   workload.checkpoint.best = true;
   EXPECT_EQ(needed("/data/checkpoints"), 30 * kGiB);
   EXPECT_EQ(needed_in(workload, "/data", std::nullopt, 5 * kGiB), std::nullopt);
+  EXPECT_EQ(needed("file:///data/checkpoints"), 30 * kGiB);
+  EXPECT_EQ(needed("gs://bucket/checkpoints"), 10 * kGiB);
+  workload.folder = "/data/runs";
+  EXPECT_EQ(needed("gs://bucket/checkpoints"), 10 * kGiB) << "not below the run's folder";
+  EXPECT_EQ(needed("checkpoints"), 30 * kGiB);
+  workload.checkpoint.every = {};
+  EXPECT_EQ(needed("checkpoints"), 15 * kGiB) << "the last state is kept";
+  workload.checkpoint.every.steps = 10;
   workload.checkpoint.keep_every = 100;
   EXPECT_EQ(needed("/data/checkpoints"), std::nullopt) << "ever more of them";
 }

@@ -71,7 +71,9 @@ Bytes queue_bytes(const KubernetesJob& k) {
   if (!w.has_model() || w.data.kind != DataSpec::Kind::text) return {};
   const std::optional<PlannedFeed> feed = k.ask.plan == nullptr ? std::nullopt : k.ask.plan->feed;
   const std::int64_t batches = w.data.queue ? *w.data.queue : feed ? feed->queue : 0;
-  return Bytes(batches * w.train.batch * (w.model.context() + w.model.target_context()) * 8);
+  const double bytes = 8.0 * static_cast<double>(batches) * static_cast<double>(w.train.batch) *
+                       static_cast<double>(w.model.context() + w.model.target_context());
+  return Bytes(bytes < 0x1p50 ? static_cast<std::int64_t>(bytes) : std::int64_t{1} << 50);  // more than any pod has
 }
 
 // What the plan has counted for each rank, the queue of rows included, and the objects in shared memory, in whole pieces
