@@ -78,12 +78,15 @@ Status ObjectTiers::copy_to_memory(std::span<const PinnedObject> objects, int jo
     copy.store = disk.get();
   }
   std::unique_ptr<ObjectCache> memory = TRY(ObjectCache::open(memory_folder_, memory_limit_));
-  const Result<std::vector<PinnedObject>> fit = memory->bring_what_fits(copies, jobs);
-  // Where others have taken the room meanwhile, what is not copied is read on the disk.
-  if (!fit.ok() && fit.error().kind != ErrorKind::no_space && fit.error().kind != ErrorKind::does_not_fit)
-    return fit.error();
-  const std::vector<PinnedObject> held = fit.ok() ? *fit : TRY(memory->keep_what_is_here(copies));
-  for (const PinnedObject& object : held) in_memory_.insert(object.key());
+  Result<std::vector<PinnedObject>> held = memory->bring_what_fits(copies, jobs);
+  if (!held.ok()) {
+    if (held.error().kind != ErrorKind::no_space && held.error().kind != ErrorKind::does_not_fit) return held.error();
+    // Others have taken the room meanwhile: what is not copied is read on the disk, and no longer held in memory.
+    memory = TRY(ObjectCache::open(memory_folder_, memory_limit_));
+    held = memory->keep_what_is_here(copies);
+    if (!held.ok()) return held.error();
+  }
+  for (const PinnedObject& object : *held) in_memory_.insert(object.key());
   copied_.push_back(std::move(memory));
   return {};
 }
@@ -96,6 +99,15 @@ Result<std::string> ObjectTiers::file_of(const PinnedObject& object) const {
   if (!file.ok() || std::filesystem::exists(*file, unknown)) return file;
   Result<std::string> copied = disk_->file_of(object);
   return copied.ok() ? copied : file;
+}
+
+// A limit beyond the machine's memory is no matter of a mount.
+static std::string hint_of_room(Bytes limit, Bytes room, const std::string& shared_memory) {
+  const double memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  const std::string less = room < kMiB ? "" : fmt::format("data.cache.memory: {}MiB", room.count() >> 20);
+  if (static_cast<double>(limit.count()) > memory) return less;
+  return fmt::format("{}{}sudo mount -o remount,size={}G {}; in a container --shm-size", less,
+                     less.empty() ? "" : "; or ", (limit.count() >> 30) + 1, shared_memory);
 }
 
 std::optional<Error> crowded_memory(Bytes limit, const std::string& shared_memory) {
@@ -111,9 +123,7 @@ std::optional<Error> crowded_memory(Bytes limit, const std::string& shared_memor
   if (room >= limit) return std::nullopt;
   return error(ErrorKind::does_not_fit, "{}, and {} has {} for it: the other objects are read from data.cache.folder",
                to_string(limit), shared_memory, to_string(room))
-      .hinted(fmt::format("{}sudo mount -o remount,size={}G {}; in a container --shm-size",
-                          room < kMiB ? "" : fmt::format("data.cache.memory: {}MiB; or ", room.count() >> 20),
-                          (limit.count() >> 30) + 1, shared_memory));
+      .hinted(hint_of_room(limit, room, shared_memory));
 }
 
 }  // namespace systole

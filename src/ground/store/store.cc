@@ -55,9 +55,15 @@ Status write_whole(Store& store, std::string_view path, const std::function<Stat
 Status remove_unfinished(Store& store, std::string_view path) {
   const std::string folder(parent_of(path));
   const std::string begin = fmt::format(".{}.", path.substr(path.rfind('/') + 1));
-  for (const std::string& name : TRY(store.list(folder)))
-    if (name.starts_with(begin) && name.ends_with(kUnfinished))
-      TRY(store.remove(folder.empty() ? name : folder + "/" + name));
+  for (const std::string& name : TRY(store.list(folder))) {
+    if (!name.starts_with(begin) || !name.ends_with(kUnfinished) || name.size() <= begin.size() + kUnfinished.size())
+      continue;
+    // "77-7ffe01": not the rest of another file's name.
+    const std::string_view writer =
+        std::string_view(name).substr(begin.size(), name.size() - begin.size() - kUnfinished.size());
+    if (writer.find_first_not_of("0123456789abcdef-") != writer.npos) continue;
+    TRY(store.remove(folder.empty() ? name : folder + "/" + name));
+  }
   return {};
 }
 

@@ -9,6 +9,7 @@
 
 #include "ground/base/testing/files.h"
 #include "ground/store/testing/faulty.h"
+#include "ground/store/unfinished_name.h"
 
 namespace systole {
 namespace {
@@ -222,6 +223,15 @@ TEST(PosixStore, says_that_the_folder_is_read_only) {
 }
 
 // Nor does it write into a user's file of such a name.
+TEST(WriteWhole, what_a_killed_writer_left_is_removed_and_nothing_else) {
+  const auto store = make_memory_store();
+  for (const char* name : {".out.77-7ffe01.tmp", ".out.jsonl.77-7ffe01.tmp", ".out.notes.tmp", ".out..tmp", "out"})
+    write_whole(*store, name, std::string_view("x")).value();
+  remove_unfinished(*store, "out").value();
+  EXPECT_EQ(store->list("").value(),
+            (std::vector<std::string>{".out..tmp", ".out.jsonl.77-7ffe01.tmp", ".out.notes.tmp", "out"}));
+}
+
 TEST(WriteWhole, is_apart_from_others_that_write_the_same_file) {
   const auto store = make_memory_store();
   store->make_dirs("f").value();

@@ -65,7 +65,8 @@ std::vector<Lint> file_lint(const Workload& workload) {
   if (!saves.empty() && saves.find("://") == saves.npos) add(mount_lint("checkpoint.folder", mount_kind_at(saves)));
   if (workload.data.kind != DataSpec::Kind::text) return found;
   add(mount_lint("data.folder", mount_kind_at(workload.data.folder)));
-  if (const auto crowded = crowded_cache(workload))
+  const std::optional<Bytes>& memory = workload.data.cache_memory;
+  if (const auto crowded = memory ? crowded_memory(*memory) : std::nullopt)
     found.push_back({"cache_beyond_memory", "data.cache.memory", crowded->message, crowded->hint});
   const Result<std::unique_ptr<Store>> root = open_posix_store("/");
   std::vector<std::string> patterns;
