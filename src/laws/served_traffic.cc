@@ -46,6 +46,7 @@ SimulatedServing ServedTraffic::play(std::int64_t count, const Ended& ended) {
     const Seconds wait = due_.empty() ? kPatience : std::max(Seconds(), due_.top().at - now());
     timespec until{static_cast<time_t>(wait.count()), static_cast<long>(std::fmod(wait.count(), 1.0) * 1e9)};
     const int ready = ::ppoll(fds.data(), fds.size(), &until, nullptr);
+    if (ready < 0) continue;  // interrupted
     CHECK(ready > 0 || !due_.empty(), "the server says nothing for {}", to_string(kPatience));
     for (std::size_t i = fds.size(); i-- > 0;) {
       if (fds[i].revents == 0 || read(streams_[i])) continue;

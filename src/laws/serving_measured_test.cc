@@ -223,7 +223,8 @@ Wrong ServingMeasured::wrong_on(const Shape& shape) {
   // As many requests as come in a while.
   const double rate = shape.users ? row.capacity->outcome.requests_per_second : row.capacity->load;
   serve.traffic.requests = std::clamp<std::int64_t>(std::llround(rate * kSeconds), kLeastRequests, 1000);
-  const double capacity = planned(workload).capacity->load;
+  row = planned(workload);
+  const double capacity = row.capacity ? row.capacity->load : 0;
   CHECK(capacity > 0, "the plan carries nothing");
   note(fmt::format("  planned: {:.1f} {}, {} in all", capacity, shape.users ? "users" : "requests/s",
                    serve.traffic.requests));
