@@ -332,7 +332,7 @@ TEST_P(GgufOfLlama, AreRefusedByName) {
   const std::string good = text_of(systole_.folder() / "model.gguf");
   write_file(good.substr(0, good.size() - 2000));
   says(generate("model.gguf"), 1, "model.weights: model.gguf: tensor '");
-  says(generate("model.gguf"), 1, "hint: the file was cut short: copy it again");
+  says(generate("model.gguf"), 1, "hint: the file was cut short or damaged: copy it again");
   says(systole_.run({"plan", "job.yaml", "--backend", "reference"}), 1, "model.weights: model.gguf: tensor '");
   write_file(GgufWriter().text("general.architecture", "qwen2").finish());
   says(generate("model.gguf"), 3, "model.weights: model.gguf: a GGUF model of architecture 'qwen2' cannot be taken");

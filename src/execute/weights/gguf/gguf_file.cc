@@ -15,6 +15,8 @@
 namespace systole {
 namespace {
 
+constexpr const char* kAgain = "the file was cut short or damaged: copy it again";
+
 constexpr std::uint32_t kNewest = 3;
 constexpr std::uint32_t kBigEndian = 0x03000000;  // version 3 in the other byte order
 constexpr std::int64_t kWindow = 64 << 10;
@@ -67,7 +69,8 @@ class Cursor {
     const auto length = TRY(number<std::uint64_t>(what));
     if (length > left() || length > static_cast<std::uint64_t>(kGgufHeaderLimit)) {
       return error(ErrorKind::corrupt, "{} at byte {} would have {} bytes, and {} are left", what, begin, length,
-                   left());
+                   left())
+          .hinted(kAgain);
     }
     std::string text(static_cast<std::size_t>(length), '\0');
     TRY(take(std::as_writable_bytes(std::span(text.data(), text.size())), what));
@@ -136,7 +139,8 @@ Result<GgufValue> read_array(Cursor& cursor, std::string_view what, int depth) {
   const auto count = TRY(cursor.number<std::uint64_t>(what));
   if (count > cursor.left() / kLeastBytes[static_cast<std::size_t>(type)]) {
     return error(ErrorKind::corrupt, "{} at byte {} would have {} elements, and {} bytes are left", what, begin, count,
-                 cursor.left());
+                 cursor.left())
+        .hinted(kAgain);
   }
   if (count > kGgufMostItems || depth > kDeepest) {
     return error(ErrorKind::unsupported, "{} at byte {} has {}", what, begin,
@@ -203,7 +207,8 @@ class GgufParser {
          {std::tuple(tensors, kLeastTensor, "tensors"), std::tuple(values, kLeastValue, "metadata values")}) {
       if (count > cursor_.left() / least) {
         return error(ErrorKind::corrupt, "the file would have {} {}, and {} bytes are left at byte {}", count, of,
-                     cursor_.left(), cursor_.at());
+                     cursor_.left(), cursor_.at())
+            .hinted(kAgain);
       }
     }
     for (std::uint64_t i = 0; i < values; ++i) TRY(read_pair());
@@ -305,7 +310,7 @@ class GgufParser {
       if (tensor.begin > cursor_.size() || tensor.end > cursor_.size() - tensor.begin) {
         return error(ErrorKind::corrupt, "tensor '{}' has {} bytes from byte {} on, and the file ends at byte {}",
                      tensor.name, tensor.end, tensor.begin, cursor_.size())
-            .hinted("the file was cut short: copy it again");
+            .hinted(kAgain);
       }
       tensor.end += tensor.begin;
       by_place.push_back(&tensor);

@@ -185,12 +185,12 @@ class GgufReader : public TensorReader {
     const std::int64_t width = view.shape.back(), begin = first / width;
     const auto bytes = static_cast<std::size_t>(width * size_of(block.dtype));
     const std::int64_t end = begin + static_cast<std::int64_t>(into.size() / bytes);
+    std::vector<float> numbers(block.widen == nullptr ? 0 : static_cast<std::size_t>(width));
     return visit_blocks(view, begin, end, [&](std::int64_t row, std::span<const std::byte> blocks) -> Status {
       std::byte* const to = into.data() + static_cast<std::size_t>(row - begin) * bytes;
       if (block.widen == nullptr) {
         std::memcpy(to, blocks.data(), bytes);
       } else {
-        std::vector<float> numbers(static_cast<std::size_t>(width));
         widen(block, blocks, numbers);
         std::memcpy(to, numbers.data(), bytes);
       }
