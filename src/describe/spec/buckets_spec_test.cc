@@ -55,7 +55,7 @@ TEST(BucketsSpec, RefusesWhatMakesNoSense) {
       {job("buckets: [64, 512]"), "rows of 512 for a model of context 256"},
       {job("buckets: auto, packing: true"), "packing fills rows with several documents"},
       {job("buckets: [64], waste: 2%"), "data.waste means nothing with data.buckets: a list"},
-      {job("shapes: 2"), "data.shapes means nothing with data.buckets"},
+      {job("shapes: 2"), "data.shapes means nothing without data.buckets"},
       {job("buckets: auto, waste: 200%"), "200% is no fraction"},
       {job("buckets: auto, shapes: 0"), "data.shapes: 0 is too low"},
       {job("buckets: auto, mixture: { sources: { a: { files: a.txt } } }"), "the order of a mixture is by rows"},

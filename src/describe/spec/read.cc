@@ -148,8 +148,10 @@ void Reader::read_key(const Key& key) {
                      .hinted(fmt::format("take it out, or give {}", key.when.key)));
     }
     const Node now = schema().key(key.when.key)->codec.write(workload_);
-    const std::string said = now.is_scalar() ? now.text() : "a list";
-    return add(error(ErrorKind::invalid, "{} means nothing with {}: {}", key.path, key.when.key, said)
+    const std::string with = !now.is_scalar()     ? "with " + key.when.key + ": a list"
+                             : now.text().empty() ? "without " + key.when.key
+                                                  : "with " + key.when.key + ": " + std::string(now.text());
+    return add(error(ErrorKind::invalid, "{} means nothing {}", key.path, with)
                    .coded(ErrorCode::conflicting_keys)
                    .about(key.path)
                    .at(given->key)

@@ -129,6 +129,7 @@ std::vector<Contamination> found_in(const Compared& all, const ContaminationOpti
     const std::vector<std::string>& files = all.looked_for[i].files.paths;
     if (why.kind != ErrorKind::invalid || std::ranges::find(files, why.where.file) == files.end()) continue;
     why.hint += fmt::format("{}of these files the field is --against-field NAME", why.hint.empty() ? "" : "; ");
+    break;
   }
   fail(std::move(why));
 }
@@ -142,8 +143,10 @@ void add_contamination_arguments(Subcommand command, ContaminationArguments& arg
       .check(at_least(1));
   command.add_option("--against", arguments.against,
                      "also look for the text of these files in the training text, such as an evaluation suite's");
-  command.add_option("--against-field", arguments.field,
-                     "the field of their records with the text; by default as in data.train");
+  command
+      .add_option("--against-field", arguments.field,
+                  "the field of their records with the text; by default as in data.train")
+      .needs("--against");
 }
 
 ContaminationShown contamination_shown(const ContaminationArguments& arguments, const LoadedWorkload& loaded,
