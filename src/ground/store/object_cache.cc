@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <set>
 
 #include "ground/base/files.h"
+#include "ground/base/free_space.h"
 #include "ground/base/number_from.h"
 #include "ground/base/os_error.h"
 #include "ground/base/parallel.h"
@@ -198,16 +198,10 @@ Result<ObjectCache::Content> ObjectCache::content() const {
   return all;
 }
 
-Result<Bytes> ObjectCache::free_space() const {
-  struct statvfs disk {};
-  if (::statvfs(folder_.c_str(), &disk) != 0) return os_error(errno, "ask for the free space of", folder_);
-  return Bytes(static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize));
-}
-
 // REQUIRES: the folder is locked.
 Result<std::vector<PinnedObject>> ObjectCache::fitting(std::span<const PinnedObject> objects) const {
   Content all = TRY(content());
-  Bytes room = TRY(free_space()) - all.missing;
+  Bytes room = TRY(free_space_at(folder_)) - all.missing;
   for (const Evictable& old : all.evictable) room += old.size;
   if (limit_) room = std::min(room, *limit_ - all.held);
   std::vector<PinnedObject> chosen;
@@ -225,7 +219,7 @@ Result<std::vector<PinnedObject>> ObjectCache::fitting(std::span<const PinnedObj
 // REQUIRES: the folder is locked. Evicts nothing for what does not fit anyway.
 Status ObjectCache::make_room() const {
   Content all = TRY(content());
-  Bytes room = TRY(free_space());
+  Bytes room = TRY(free_space_at(folder_));
   Bytes evictable;
   for (const Evictable& old : all.evictable) evictable += old.size;
   if (limit_ && all.bytes - evictable > *limit_) {

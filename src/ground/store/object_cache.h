@@ -73,7 +73,6 @@ class ObjectCache {
   Result<Content> content() const;
   Result<std::vector<PinnedObject>> fitting(std::span<const PinnedObject> objects) const;
   Result<std::vector<const PinnedObject*>> hold_all(std::span<const PinnedObject> objects);
-  Result<Bytes> free_space() const;
   Status make_room() const;
   Status fetch_all(std::span<const PinnedObject* const> objects, int jobs,
                    const std::function<void(Bytes)>& progress) const;

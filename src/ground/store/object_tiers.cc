@@ -1,13 +1,13 @@
 #include "ground/store/object_tiers.h"
 
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 
 #include "ground/base/files.h"
+#include "ground/base/free_space.h"
 #include "ground/base/os_error.h"
 #include "ground/store/store.h"
 
@@ -111,11 +111,11 @@ static std::string hint_of_room(Bytes limit, Bytes room, const std::string& shar
 }
 
 std::optional<Error> crowded_memory(Bytes limit, const std::string& shared_memory) {
-  struct statvfs info {};
-  if (::statvfs(shared_memory.c_str(), &info) != 0)
+  const Result<Bytes> free = free_space_at(shared_memory);
+  if (!free.ok())
     return error(ErrorKind::not_found, "there is no shared memory at {}", shared_memory)
         .hinted("leave data.cache.memory out");
-  Bytes room(static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize));
+  Bytes room = *free;
   for (const std::filesystem::path& file : paths_in(folder_in(shared_memory) + "/objects")) {
     std::error_code gone;
     if (const auto size = file_size(file, gone); !gone) room += Bytes(static_cast<std::int64_t>(size));

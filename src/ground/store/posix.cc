@@ -6,13 +6,13 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "ground/base/fd.h"
+#include "ground/base/free_space.h"
 #include "ground/base/os_error.h"
 #include "ground/store/path.h"
 #include "ground/store/private_store.h"
@@ -240,7 +240,7 @@ class PosixStore : public Store, public OpensFiles {
     if (uninterrupted([&] { return ::fstatvfs(root_.get(), &info); }) != 0) {
       return os_error(errno, "ask for the free space of", name_);
     }
-    return Bytes(static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize));
+    return free_in(info);
   }
 
  private:

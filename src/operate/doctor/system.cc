@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/timex.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include <thread>
 
 #include "ground/base/fd.h"
+#include "ground/base/free_space.h"
 #include "operate/doctor/facts.h"
 
 namespace systole {
@@ -35,9 +35,8 @@ class ThisSystem : public System {
   std::optional<SpaceFacts> space(const std::string& folder) override {
     struct statvfs of {};
     if (statvfs(folder.c_str(), &of) != 0) return std::nullopt;
-    const auto block = static_cast<std::int64_t>(of.f_frsize);
-    return SpaceFacts{Bytes(block * static_cast<std::int64_t>(of.f_bavail)),
-                      Bytes(block * static_cast<std::int64_t>(of.f_blocks))};
+    return SpaceFacts{free_in(of),
+                      Bytes(static_cast<std::int64_t>(of.f_frsize) * static_cast<std::int64_t>(of.f_blocks))};
   }
 
   std::optional<std::int64_t> limit(Limit which) override {

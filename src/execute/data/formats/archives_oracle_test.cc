@@ -12,21 +12,13 @@
 #include "execute/data/formats/mds.h"
 #include "execute/data/formats/numpy.h"
 #include "execute/data/formats/webdataset.h"
-#include "ground/base/testing/places.h"
-#include "ground/process/capture.h"
+#include "execute/data/testing/oracle.h"
 #include "ground/store/sha256.h"
 
 namespace systole {
 namespace {
 
-const std::string kTools = SYSTOLE_SOURCE_DIR "/tools/oracles", kFolder = SYSTOLE_BINARY_DIR "/oracles/archives";
-
-Captured run(std::vector<std::string> words) {
-  Command command;
-  command.argv = std::move(words);
-  command.env = {{"PYTHONPATH", kFolder}};
-  return run_captured(command, {.timeout = Seconds(300.0)}).value();
-}
+const Oracle oracle("archives");
 
 using Hashes = std::map<std::string, std::string>;
 Hashes hashes_of(const std::string& lines) {
@@ -62,14 +54,11 @@ void copy(RecordReader& reader, RecordWriter& writer) {
 }
 
 TEST(ArchivesOracle, TheSameAsTheirLibraries) {
-  const Captured installed = run({kTools + "/install", "archives", kFolder});
-  if (installed.exit.code == 3)
-    GTEST_SKIP() << "webdataset, mosaicml-streaming and numpy cannot be installed: " << installed.err;
-  ASSERT_TRUE(installed.exit.ok()) << installed.err;
+  SKIP_WITHOUT(oracle);
   const std::string folder = SYSTOLE_BINARY_DIR "/archives_oracle";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
-  const Captured written = run({"python3", kTools + "/archives_oracle.py", "write", folder});
+  const Captured written = oracle.run_script("archives_oracle.py", {"write", folder});
   ASSERT_TRUE(written.exit.ok()) << written.err;
   const Hashes theirs = hashes_of(written.out);
   ASSERT_EQ(theirs.size(), 8u) << written.out;
@@ -96,7 +85,7 @@ TEST(ArchivesOracle, TheSameAsTheirLibraries) {
   for (const char* name : {"a.npz", "packed.npz"})
     EXPECT_EQ(hash_of(*open_npz(file(name)).value(), {"x", "y"}), theirs.at(name)) << name;
 
-  const Captured read = run({"python3", kTools + "/archives_oracle.py", "read", folder});
+  const Captured read = oracle.run_script("archives_oracle.py", {"read", folder});
   ASSERT_TRUE(read.exit.ok()) << read.err;
   const Hashes back = hashes_of(read.out);
   EXPECT_EQ(back.at("ours.tar"), theirs.at("w.tar"));

@@ -8,28 +8,17 @@
 #include "execute/data/formats/array_record.h"
 #include "execute/data/formats/testing/some_records.h"
 #include "execute/data/formats/tfrecord.h"
-#include "ground/base/testing/places.h"
-#include "ground/process/capture.h"
+#include "execute/data/testing/oracle.h"
 
 namespace systole {
 namespace {
 
-const std::string kTools = SYSTOLE_SOURCE_DIR "/tools/oracles", kFolder = SYSTOLE_BINARY_DIR "/oracles/records";
-
-Captured oracle(const std::string& task, const std::string& folder) {
-  Command command;
-  command.argv = {"python3", kTools + "/records_oracle.py", task, folder};
-  command.env = {{"PYTHONPATH", kFolder}};
-  return run_captured(command, {.timeout = Seconds(300.0)}).value();
-}
+const Oracle oracle("records");
 
 class FormatsOracleTest : public testing::Test {
  protected:
   void SetUp() override {
-    const Captured installed =
-        run_captured({.argv = {kTools + "/install", "records", kFolder}}, {.timeout = Seconds(600.0)}).value();
-    if (installed.exit.code == 3) GTEST_SKIP() << "array_record cannot be installed here: " << installed.err;
-    ASSERT_TRUE(installed.exit.ok()) << installed.err;
+    SKIP_WITHOUT(oracle);
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
     store_ = open_posix_store(folder_).value();
@@ -56,7 +45,7 @@ class FormatsOracleTest : public testing::Test {
 };
 
 TEST_F(FormatsOracleTest, FilesOfEachAreReadByTheOther) {
-  const Captured wrote = oracle("write", folder_);
+  const Captured wrote = oracle.run_script("records_oracle.py", {"write", folder_});
   ASSERT_TRUE(wrote.exit.ok()) << wrote.err;
   const std::pair<const char*, ArrayRecordOptions> kinds[] = {{"plain-1", {1, 0, false}},
                                                               {"plain-3", {3, 0, false}},
@@ -80,7 +69,7 @@ TEST_F(FormatsOracleTest, FilesOfEachAreReadByTheOther) {
       {"ours-zlib.tfrecord", TfrecordCompression::zlib}};
   for (const auto& [name, compression] : compressions)
     write_records(*create_tfrecord(*store_, name, compression).value(), records_).value();
-  const Captured checked = oracle("check", folder_);
+  const Captured checked = oracle.run_script("records_oracle.py", {"check", folder_});
   EXPECT_TRUE(checked.exit.ok()) << checked.err;
 
   for (const char* name : {"transposed", "brotli", "snappy"}) {

@@ -8,22 +8,14 @@
 
 #include "execute/data/images/resample.h"
 #include "execute/data/images/testing/image_files.h"
-#include "ground/base/testing/places.h"
-#include "ground/process/capture.h"
+#include "execute/data/testing/oracle.h"
 #include "ground/store/sha256.h"
 #include "ground/store/store.h"
 
 namespace systole {
 namespace {
 
-const std::string kTools = SYSTOLE_SOURCE_DIR "/tools/oracles", kFolder = SYSTOLE_BINARY_DIR "/oracles/images";
-
-Captured run(std::vector<std::string> words) {
-  Command command;
-  command.argv = std::move(words);
-  command.env = {{"PYTHONPATH", kFolder}};
-  return run_captured(command, {.timeout = Seconds(300.0)}).value();
-}
+const Oracle oracle("images");
 
 std::map<std::string, std::string> files() {
   const Image colour = some_picture(211, 157, 3, 1), gray = some_picture(100, 131, 1, 2),
@@ -50,9 +42,7 @@ std::string hash_of(const Image& image) {
 }
 
 TEST(ImagesOracle, the_same_bits_as_pillow) {
-  const Captured installed = run({kTools + "/install", "images", kFolder});
-  if (installed.exit.code == 3) GTEST_SKIP() << "Pillow cannot be installed: " << installed.err;
-  ASSERT_TRUE(installed.exit.ok()) << installed.err;
+  SKIP_WITHOUT(oracle);
   const std::string folder = SYSTOLE_BINARY_DIR "/images_oracle";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
@@ -62,7 +52,7 @@ TEST(ImagesOracle, the_same_bits_as_pillow) {
   for (const auto& [width, height] : kSizes) sizes += fmt::format("{}x{}\n", width, height);
   write_whole(*store, "sizes.txt", sizes).value();
   for (const auto& [name, bytes] : files()) write_whole(*store, name, bytes).value();
-  const Captured theirs = run({"python3", kTools + "/images_oracle.py", folder});
+  const Captured theirs = oracle.run_script("images_oracle.py", {folder});
   ASSERT_TRUE(theirs.exit.ok()) << theirs.err;
   std::map<std::string, std::string> hashes;
   std::istringstream text(theirs.out);

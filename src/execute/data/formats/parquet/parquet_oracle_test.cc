@@ -6,23 +6,15 @@
 #include <filesystem>
 
 #include "execute/data/formats/parquet/testing/made_up_rows.h"
-#include "ground/base/testing/places.h"
-#include "ground/process/capture.h"
+#include "execute/data/testing/oracle.h"
 
 namespace systole::parquet {
 namespace {
 
-const std::string kTools = SYSTOLE_SOURCE_DIR "/tools/oracles", kFolder = SYSTOLE_BINARY_DIR "/oracles/parquet";
-
-Captured run(std::vector<std::string> words) {
-  Command command;
-  command.argv = std::move(words);
-  command.env = {{"PYTHONPATH", kFolder}};
-  return run_captured(command, {.timeout = Seconds(500.0)}).value();
-}
+const Oracle pyarrow("parquet");
 
 std::string oracle(const std::string& verb, const std::string& folder) {
-  const Captured said = run({"python3", kTools + "/parquet_oracle.py", verb, folder});
+  const Captured said = pyarrow.run_script("parquet_oracle.py", {verb, folder});
   EXPECT_TRUE(said.exit.ok()) << said.out << said.err;
   return said.out;
 }
@@ -34,10 +26,8 @@ void save_lines(Store& store, const std::string& path, const std::vector<std::st
 }
 
 TEST(ParquetOracle, FilesOfEitherAreReadByTheOther) {
-  const Captured installed = run({kTools + "/install", "parquet", kFolder});
-  if (installed.exit.code == 3) GTEST_SKIP() << installed.err;
-  ASSERT_TRUE(installed.exit.ok()) << installed.err;
-  const std::string folder = kFolder + "-files";
+  SKIP_WITHOUT(pyarrow);
+  const std::string folder = pyarrow.folder() + "-files";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   const auto store = open_posix_store(folder).value();
@@ -69,7 +59,7 @@ TEST(ParquetOracle, FilesOfEitherAreReadByTheOther) {
 }
 
 TEST(ParquetOracle, WhatIsOutsideIsRefusedByName) {
-  const std::string folder = kFolder + "-files/refused";
+  const std::string folder = pyarrow.folder() + "-files/refused";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "pyarrow's files are not there";
   const auto store = open_posix_store(folder).value();
   const File brotli = File::open(*store, "brotli.parquet", "brotli.parquet").value();
