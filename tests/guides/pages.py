@@ -131,8 +131,9 @@ class Masks:
     """What changes from run to run, made equal on both sides."""
 
     def __init__(self, machine):
-        self.rules = [(re.compile(rule["is"]), rule["as"]) for rule in TABLE["volatile"]
-                      if "machine" not in rule or rule["machine"] != machine]
+        rules = [rule for rule in TABLE["volatile"] if "machine" not in rule or rule["machine"] != machine]
+        self.rules = [(re.compile(rule["is"]), rule["as"]) for rule in rules]
+        self.of_any_number = {rule["as"] for rule in rules if rule.get("any_number")}
 
     def masked(self, line, used=None):
         line = re.sub(r"\s+", " ", line).strip()  # columns are as wide as their numbers
@@ -142,9 +143,14 @@ class Masks:
                 used.add(pattern)
         return line
 
+    def at_once(self, lines):
+        """Lines of which there may be any number, one after the other, as one."""
+        return [line for i, line in enumerate(lines)
+                if i == 0 or line != lines[i - 1] or line not in self.of_any_number]
+
     def difference(self, printed, said):
         """None where `said` is what the page has."""
-        expected, actual = ([self.masked(line) for line in lines] for lines in (printed, said))
+        expected, actual = (self.at_once([self.masked(line) for line in lines]) for lines in (printed, said))
         pattern = "".join("(?:[^\n]*\n)*?" if line in ("…", "...") else
                           "[^\n]*".join(map(re.escape, line.split("…"))) + "\n" for line in expected)
         if re.fullmatch(pattern, "".join(line + "\n" for line in actual)):

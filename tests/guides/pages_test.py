@@ -75,6 +75,12 @@ class Pages(unittest.TestCase):
         self.assertIn("skipped a.15: fly: wings", said)
         self.assertIn('<skipped message="a.15', said)
 
+    def test_lines_of_any_number(self):
+        table = TABLE.replace("as: TIME, why", "as: TIME, any_number: true, why")
+        page = PAGE.replace("$ export", "$ echo 1 s; echo there\n1.5 s\n2.5 s\nthere\n$ export", 1)
+        self.assertIn("6 passed, 0 failed", self.said(0, page, table))
+        self.assertIn("prints another thing", self.said(1, page))
+
     def test_another_output(self):
         said = self.said(1, PAGE.replace("planned job", "planned a job"))
         self.assertIn("docs/guide/a.md:10: $ systole plan job.yaml", said)
