@@ -125,8 +125,9 @@ std::vector<std::string> sets_of(const MatrixRow& row) {
 }
 
 Result<prove::JobOnSlice> job_of(const MatrixRow& row, const Catalog& catalog) {
-  return job_on({.path = workload_of_matrix(), .environment = "", .sets = sets_of(row)}, mesh_of(row),
-                TRY(prove::parse_slice(row.on, catalog)), catalog);
+  const prove::Slice slice = TRY(prove::parse_slice(row.on, catalog));
+  const WorkloadArguments arguments{.path = workload_of_matrix(), .environment = "", .sets = sets_of(row)};
+  return std::move(TRY(steps_on(arguments, mesh_of(row), slice, catalog)).steps.back());
 }
 
 }  // namespace systole::laws

@@ -18,6 +18,7 @@
 #include "operate/run/feed_here.h"
 #include "operate/run/inject.h"
 #include "operate/run/plan_here.h"
+#include "operate/run/rows_if_built.h"
 
 namespace systole::cli {
 namespace {
@@ -29,18 +30,6 @@ struct ProbeOptions {
   std::string inject;
   ImageProbeOptions images;
 };
-
-// The built dataset of exactly these files, by their names and sizes: hashing a large text would take longer than the
-// probe. Nothing: none.
-std::optional<BuiltData> built_data(const Workload& workload, const BuildOptions& options) {
-  NamedSizes sizes;
-  for (const TextFiles* files : {&options.train, options.held_out ? &*options.held_out : nullptr}) {
-    if (files == nullptr) continue;
-    for (const std::string& path : files->paths)
-      sizes.emplace_back(files->prefix + path, files->store->size(path).value());
-  }
-  return find_like_data(workload, std::move(sizes));
-}
 
 std::optional<Tokenizer> tokenizer_of(const std::optional<Dataset>& built, const BuildOptions& options) {
   if (built) return built->tokenizer;
@@ -172,7 +161,7 @@ ExitCode data_probe(const ProbeOptions& options, Context& context) {
   const TextBuild text = text_build_of(workload, loaded.source).value();
   const BuildOptions& build = text.options;
   raise_open_files();  // each shard is one
-  const std::optional<BuiltData> built = built_data(workload, build);
+  const std::optional<BuiltData> built = find_like_data(workload, build);
   std::optional<Dataset> dataset;
   if (built) {
     Result<Dataset> opened = open_dataset(*built->folder, built->manifest.key, build.sequence_length, build.policy);

@@ -1,5 +1,8 @@
-// `systole prove MODULE --on SLICE`: the vendor compiler's result for a program on chips that are not rented yet. The
-// compiler runs in a child process, this program with --child.
+// `systole prove MODULE --on SLICE`: the vendor compiler's result for a program on chips that are not rented yet; of a
+// workload with data.buckets for the step of each length. The compiler runs in a child process, this program with
+// --child.
+
+#include <algorithm>
 
 #include "ground/base/counted.h"
 #include "ground/process/signal_watch.h"
@@ -8,6 +11,7 @@
 #include "operate/run/machine.h"
 #include "operate/run/prove_workload.h"
 #include "predict/prove/compiler_comparison_text.h"
+#include "predict/prove/lengths_text.h"
 #include "predict/prove/module_text.h"
 #include "predict/prove/proof_store.h"
 #include "predict/prove/proof_text.h"
@@ -33,37 +37,49 @@ ExitCode list_cache(Context& context) {
   return ExitCode::done;
 }
 
-// The workload's step; nothing for a module, which only the compiler understands.
-std::optional<prove::JobOnSlice> job_asked(const ProveArguments& arguments, const prove::Slice& slice,
-                                           const Catalog& catalog, Context& context) {
-  if (!is_workload(arguments.file)) return std::nullopt;
-  prove::JobOnSlice job = job_on({.path = arguments.file, .environment = arguments.environment, .sets = arguments.sets},
-                                 arguments.mesh, slice, catalog)
-                              .value();
-  if (job.module.devices == 1 && slice.devices > 1)
+using Steps = std::vector<prove::JobOnSlice>;
+
+// The workload's steps, by length of their rows; empty for a module, which only the compiler understands.
+Steps steps_asked(const ProveArguments& arguments, const prove::Slice& slice, const Catalog& catalog,
+                  Context& context) {
+  if (!is_workload(arguments.file)) return {};
+  StepsOnSlice asked = steps_on({.path = arguments.file, .environment = arguments.environment, .sets = arguments.sets},
+                                arguments.mesh, slice, catalog)
+                           .value();
+  if (asked.note) context.out.warning(*asked.note);
+  if (asked.steps.back().module.devices == 1 && slice.devices > 1)
     context.out.message(fmt::format("{} has no mesh: one of {} is used; --mesh data={} uses all", arguments.file,
                                     counted(slice.devices, "device"), slice.devices));
-  return job;
+  return std::move(asked.steps);
 }
 
-ExitCode tell_prediction(const ProveArguments& arguments, const std::optional<prove::JobOnSlice>& job,
-                         const prove::Slice& slice, Context& context) {
-  if (!job)
+ExitCode tell_prediction(const ProveArguments& arguments, const Steps& steps, const prove::Slice& slice,
+                         Context& context) {
+  if (steps.empty())
     fail(
         error(ErrorKind::invalid, "--predict: '{}' is no workload: of a module only its compiler knows", arguments.file)
             .hinted("systole prove job.yaml --on v5e:2x2 --predict, or leave --predict out"));
-  context.out.prose(prove::predicted_text(*job, slice));
-  context.out.json(prove::predicted_node(*job, slice));
-  return job->peak.needed() <= slice.memory ? ExitCode::done : ExitCode::no;
+  const prove::JobOnSlice& longest = steps.back();
+  Node document = prove::predicted_node(longest, slice);
+  context.out.prose(prove::predicted_text(longest, slice));
+  const bool fit = std::ranges::all_of(steps, [&](const auto& step) { return step.peak.needed() <= slice.memory; });
+  if (longest.length > 0) {
+    context.out.prose(prove::predicted_lengths_text(steps, slice, context.out.width()));
+    document.set("fits", fit).set("lengths", prove::predicted_lengths_node(steps, slice));
+  }
+  context.out.json(std::move(document));
+  return fit ? ExitCode::done : ExitCode::no;
 }
 
-prove::Proved proved(const ProveArguments& arguments, const std::string& code, const prove::Slice& slice,
-                     prove::ProveOptions options, Context& context) {
+// Proves one program after the other. `steps`: those of a workload; empty: a module.
+std::vector<prove::Proved> proved(const ProveArguments& arguments, const Steps& steps, const prove::Slice& slice,
+                                  prove::ProveOptions options, Context& context) {
+  std::string what;
   const SignalWatch signals;
   options.limits.stop = [&signals] { return signals.stop_requested(); };
   options.limits.progress = [&](const prove::ChildProgress& seen) {
     context.out.progress(fmt::format("{} {} for {}: {:.0f} s, {}", seen.started ? "compiling" : "starting the compiler",
-                                     arguments.file, slice.name, seen.time.count(), to_string(seen.resident)));
+                                     what, slice.name, seen.time.count(), to_string(seen.resident)));
   };
   std::string folder;
   std::unique_ptr<Store> store;
@@ -73,26 +89,47 @@ prove::Proved proved(const ProveArguments& arguments, const std::string& code, c
     context.out.warning(opened.error());
   std::optional<prove::ProofCache> cache;
   if (store != nullptr) cache.emplace(*store);
-  prove::Proved result =
-      prove::prove(code, arguments.file, slice, options, cache ? &*cache : nullptr, context.clock).value();
-  context.out.end_progress();
-  for (const Error& note : result.notes) context.out.warning(note);
-  return result;
+  std::vector<prove::Proved> all;
+  const auto prove_one = [&](const std::string& code, std::int64_t length) {
+    what = length > 0 ? fmt::format("{}, rows of {},", arguments.file, length) : arguments.file;
+    Result<prove::Proved> one =
+        prove::prove(code, arguments.file, slice, options, cache ? &*cache : nullptr, context.clock);
+    if (!one.ok() && length > 0) {
+      Error why = std::move(one).error();
+      why.message.insert(0, fmt::format("rows of {}: ", length));
+      fail(why);
+    }
+    all.push_back(std::move(one).value());
+    context.out.end_progress();
+    for (const Error& note : all.back().notes)
+      if (all.size() == 1) context.out.warning(note);
+  };
+  if (steps.empty()) prove_one(prove::read_module(arguments.file).value(), 0);
+  for (const prove::JobOnSlice& step : steps) prove_one(step.module.text, step.length);
+  return all;
 }
 
-ExitCode tell_proof(const ProveArguments& arguments, const prove::Proved& proved,
-                    const std::optional<prove::JobOnSlice>& job, const prove::Slice& slice, Context& context) {
-  const prove::Proof& proof = proved.proof;
+// Of several lengths the longest in full, and a line for each.
+ExitCode tell_proofs(const ProveArguments& arguments, const std::vector<prove::Proved>& proofs, const Steps& steps,
+                     const prove::Slice& slice, Context& context) {
+  const prove::Proof& proof = proofs.back().proof;
+  const prove::JobOnSlice* job = steps.empty() ? nullptr : &steps.back();
   const int width = context.out.width();
-  context.out.prose(prove::proof_text(proof, slice, job ? job->name : arguments.file, proved.cached, width) +
-                    (job ? prove::beside_text(*job, proof, width) : ""));
+  const bool fit = std::ranges::all_of(proofs, [](const prove::Proved& one) { return one.proof.fits; });
+  context.out.prose(
+      prove::proof_text(proof, slice, job != nullptr ? job->name : arguments.file, proofs.back().cached, width) +
+      (job != nullptr ? prove::beside_text(*job, proof, width) : ""));
   Node document = to_node(proof);
-  if (job) document.set("program", prove::beside_node(*job, proof));
+  if (job != nullptr) document.set("program", prove::beside_node(*job, proof));
   if (proof.step) document.set("published", prove::known_ratio_node(prove::published_steps(), slice.chip));
-  context.out.json(document.set("file", arguments.file).set("cached", proved.cached));
-  if (proof.fits && !proof.whole && !arguments.time)
+  if (job != nullptr && job->length > 0) {
+    context.out.prose(prove::lengths_text(steps, proofs, width));
+    document.set("fits", fit).set("lengths", prove::lengths_node(steps, proofs));
+  }
+  context.out.json(document.set("file", arguments.file).set("cached", proofs.back().cached));
+  if (fit && !proof.whole && !arguments.time)
     context.out.message(fmt::format("next: systole prove {} --time", words_of(arguments)));
-  return proof.fits ? ExitCode::done : ExitCode::no;
+  return fit ? ExitCode::done : ExitCode::no;
 }
 
 ExitCode prove_it(const ProveArguments& arguments, Context& context) {
@@ -104,11 +141,11 @@ ExitCode prove_it(const ProveArguments& arguments, Context& context) {
   const Catalog catalog = read_catalog().value();
   const prove::Slice slice = slice_asked(arguments, catalog).value();
   prove::ProveOptions options = options_of(arguments).value();
-  const std::optional<prove::JobOnSlice> job = job_asked(arguments, slice, catalog, context);
-  if (job) options.partitions = job->module.devices;
-  if (arguments.predict) return tell_prediction(arguments, job, slice, context);
-  const std::string code = job ? job->module.text : prove::read_module(arguments.file).value();
-  return tell_proof(arguments, proved(arguments, code, slice, std::move(options), context), job, slice, context);
+  const Steps steps = steps_asked(arguments, slice, catalog, context);
+  if (!steps.empty()) options.partitions = steps.back().module.devices;
+  if (arguments.predict) return tell_prediction(arguments, steps, slice, context);
+  const std::vector<prove::Proved> proofs = proved(arguments, steps, slice, std::move(options), context);
+  return tell_proofs(arguments, proofs, steps, slice, context);
 }
 
 }  // namespace

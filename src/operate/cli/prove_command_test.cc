@@ -190,6 +190,74 @@ TEST_F(ProveCommand, a_workload_that_cannot_be_proved) {
           "is of exact training, whose devices run logical shards in sequence");
 }
 
+constexpr const char* kLengths = R"(systole: 1
+name: small
+model: { family: gpt, layers: 1, width: 16, heads: 2, context: 32, dropout: 0 }
+data: { train: { files: text.txt, document: line }, folder: data, tokenizer: { vocabulary: 300 }, buckets: [8, 16] }
+train: { batch: 4, steps: 2, optimizer: { rate: 1e-3 } }
+)";
+
+TEST_F(ProveCommand, with_buckets_the_step_of_every_length_is_proved) {
+  systole().write("job.yaml", kLengths);
+  const std::string asked = "job.yaml --on v5e:2x2 --mesh data=4";
+  const Captured all = prove(asked);
+  EXPECT_EQ(all.exit.code, 0) << all.err;
+  expect_part(all.out, "small on v5e:2x2: fits\n");
+  expect_part(all.out, "\nrows of  rows a step        planned  predicted  compiled  ");
+  expect_part(all.out, "\n      8           16  fits  ");
+  expect_part(all.out, "\n     16            8  fits  ");
+  expect_part(all.out, "\n     32            4  fits  ");
+  expect_part(all.out, "\n3 of 3 lengths fit; ");
+
+  // Each module is another: there is no memory for the rows of 16.
+  const Captured one = prove(asked + " --fresh", "rows=8");
+  EXPECT_EQ(one.exit.code, 1) << one.err;
+  expect_part(one.out, "small on v5e:2x2: fits\n");
+  expect_part(one.out, "\n     16            8  does not fit  ");
+  expect_part(one.out, "\nrows of 16: E1000: Ran out of memory on HBM, 53.22G of 31.24G\n2 of 3 lengths fit; ");
+  EXPECT_EQ(one.err.find("next: "), std::string::npos) << one.err;
+
+  const Node document = parse_json(prove(asked + " --fresh --json", "rows=8").out, "stdout").value();
+  EXPECT_EQ(document.text_at("fits"), "false");
+  std::string seen;
+  double last = 0;
+  for (const Node& step : document.find("lengths")->items()) {
+    seen += step.text_at("row_tokens") + "x" + step.text_at("rows") + " " + step.text_at("fits") + ", ";
+    const double flops = step.find("program")->find("flops")->as_double().value();
+    EXPECT_GT(flops, last) << "attention: longer rows of as many tokens take more";
+    last = flops;
+  }
+  EXPECT_EQ(seen, "8x16 true, 16x8 false, 32x4 true, ");
+}
+
+TEST_F(ProveCommand, the_lengths_are_those_that_the_data_have) {
+  systole().write("job.yaml", kLengths);
+  const std::string automatic = "job.yaml --on v5e:2x2 --mesh data=4 --set data.buckets=auto --json";
+  const Captured before = prove(automatic);
+  EXPECT_EQ(before.exit.code, 0) << before.err;
+  expect_part(before.err, "data.buckets: auto follows from lengths that are not known");
+  expect_part(before.err, "hint: systole data build");
+  EXPECT_EQ(parse_json(before.out, "stdout").value().find("lengths"), nullptr);
+
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += i % 2 == 0 ? "a b\n" : "a b c d e f g h i j k l m n o p q r s t\n";
+  systole().write("text.txt", text);
+  const auto lengths = [&](const std::string& words) {
+    const Captured seen = prove(words);
+    EXPECT_EQ(seen.exit.code, 0) << seen.err;
+    std::string all;
+    const Node document = parse_json(seen.out, "stdout").value();
+    for (const Node& step : document.find("lengths")->items()) all += step.text_at("row_tokens") + " ";
+    return all;
+  };
+  const std::string predict = "job.yaml --on v5e:2x2 --predict --json";
+  EXPECT_EQ(lengths(predict), "8 16 32 ") << "not built";
+  ASSERT_EQ(systole().shell("exec $SYSTOLE data build job.yaml").exit.code, 0);
+  EXPECT_EQ(lengths(predict), "8 32 ") << "no row of 9 to 16 tokens";
+  ASSERT_EQ(systole().shell("exec $SYSTOLE data build job.yaml --set data.buckets=auto").exit.code, 0);
+  EXPECT_NE(lengths(automatic), "") << "found from the data";
+}
+
 // Ctrl-C also ends the compiler.
 TEST_F(ProveCommand, interrupted) {
   systole().write("x.mlir", "hang begun");

@@ -8,6 +8,7 @@
 #include "ground/pjrt/places.h"
 #include "operate/render/quote.h"
 #include "operate/run/plan_run.h"
+#include "operate/run/rows_if_built.h"
 
 namespace systole {
 namespace {
@@ -82,8 +83,22 @@ Result<prove::Slice> slice_asked(const ProveArguments& arguments, const Catalog&
   return prove::find_slice(arguments.on, catalog);
 }
 
-Result<prove::JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string& mesh, const prove::Slice& slice,
-                                 const Catalog& catalog) {
+// The lengths of rows of a workload with data.buckets. Without its dataset they are those that the workload names.
+static std::vector<std::int64_t> lengths_of(const LoadedWorkload& loaded, std::optional<Error>& note) {
+  std::vector<std::int64_t> lengths;
+  if (!loaded.workload.data.buckets) return lengths;
+  if (const std::optional<EpochRows> rows = rows_if_built(loaded.workload, loaded.source))
+    for (const Bucket& bucket : rows->buckets) lengths.push_back(bucket.edge);
+  if (lengths.empty() && loaded.workload.data.buckets->automatic)
+    note = error(ErrorKind::not_found,
+                 "data.buckets: auto follows from lengths that are not known, as the data are not built: the step of "
+                 "rows of model.context is proved alone")
+               .hinted("systole data build, and prove it again");
+  return lengths;
+}
+
+Result<StepsOnSlice> steps_on(const WorkloadArguments& arguments, const std::string& mesh, const prove::Slice& slice,
+                              const Catalog& catalog) {
   WorkloadArguments asked = arguments;
   if (!mesh.empty()) asked.sets.push_back(TRY(set_of(mesh)));
   const LoadedWorkload loaded = TRY(load_workload(asked));
@@ -92,14 +107,16 @@ Result<prove::JobOnSlice> job_on(const WorkloadArguments& arguments, const std::
                  slice.devices)
         .at({arguments.path, 0, 0})
         .hinted("--mesh, or --on a larger slice");
-  Result<Job> job = prove::job_for(loaded.workload, slice);
+  StepsOnSlice result;
+  Result<Job> job = prove::job_for(loaded.workload, slice, lengths_of(loaded, result.note));
   if (!job.ok()) return told_of_job(loaded.source, std::move(job).error());
-  Result<prove::JobOnSlice> result = prove::lowered_on(loaded.workload.name, *job->program, slice, catalog);
-  if (!result.ok() && result.error().where.file.empty()) {
-    Error told = std::move(result).error();
+  Result<std::vector<prove::JobOnSlice>> steps = prove::lowered_on(*job, slice, catalog);
+  if (!steps.ok() && steps.error().where.file.empty()) {
+    Error told = std::move(steps).error();
     told.where.file = arguments.path;
     return told;
   }
+  result.steps = TRY(std::move(steps));
   return result;
 }
 

@@ -2,6 +2,7 @@
 // What `systole prove` asks: which program, on which slice, and how; and a workload's training step as a module.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,13 @@ Result<prove::ProveOptions> options_of(const ProveArguments& arguments);
 // Errors: invalid: no program or no slice is named; those of find_slice.
 Result<prove::Slice> slice_asked(const ProveArguments& arguments, const Catalog& catalog);
 
+struct StepsOnSlice {
+  std::vector<prove::JobOnSlice> steps;  // as prove::lowered_on; with data.buckets of the lengths that the data have
+  std::optional<Error> note;             // which lengths are not known
+};
 // `mesh`: "data=4,model=2", replaces the workload's. Errors: those of loading it and of its Program, at their position;
 // unsupported: an op or type that cannot be lowered, several microbatches.
-Result<prove::JobOnSlice> job_on(const WorkloadArguments& arguments, const std::string& mesh, const prove::Slice& slice,
-                                 const Catalog& catalog);
+Result<StepsOnSlice> steps_on(const WorkloadArguments& arguments, const std::string& mesh, const prove::Slice& slice,
+                              const Catalog& catalog);
 
 }  // namespace systole

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "describe/partition/fused_step.h"
 #include "ground/base/counted.h"
 #include "ground/draw/text_table.h"
 #include "predict/prove/compiler_comparison.h"
@@ -47,7 +46,7 @@ std::string compute_text(const JobOnSlice& job, const Proof* proof) {
 }
 
 std::string beside_text(const JobOnSlice& job, const Proof& proof, int width) {
-  const Function& step = job.program.function_named(kStepFunction);
+  const Function& step = job.function();
   const CompilerComparison both = beside(job.program, step, job.module, proof);
   std::string text = fmt::format("\nthe Program on {}\n", job.mesh);
   if (proof.memory) {

@@ -1,6 +1,5 @@
 #include "predict/prove/job_on_slice.h"
 
-#include "describe/partition/fused_step.h"
 #include "ground/base/hash.h"
 #include "predict/perf/compiled_time.h"
 #include "predict/prove/compiler_comparison.h"
@@ -30,39 +29,53 @@ Node peak_node(const CompiledPeak& peak) {
                     {"temporaries", std::move(terms)}});
 }
 
+// A step of a Program whose steps are fused.
+JobOnSlice lowered_step(const std::string& name, const Program& program, const StepRows& rows, const Slice& slice,
+                        const std::optional<ScheduleSpeed>& speed) {
+  JobOnSlice result;
+  result.name = name;
+  result.program = program;
+  const Action& fused = program.find_schedule(rows.schedule)->actions.front();
+  result.step = program.functions[static_cast<std::size_t>(fused.function)].name;
+  result.length = rows.length;
+  result.rows = rows.rows;
+  result.mesh = program.mesh.trivial() ? "one device" : to_string(program.mesh);
+  const Function& step = result.function();
+  result.module = stablehlo::lower(result.program, step);
+  const CompilerLayout layout = layout_of_compiler(slice.plugin, slice.chip);
+  result.peak = compiled_peak(result.program, step, layout);
+  if (speed) result.compute = compiled_time(compiled_kernels(step, layout), *speed);
+  return result;
+}
+
 }  // namespace
 
-Result<JobOnSlice> lowered_on(const std::string& name, const Program& program, const Slice& slice,
-                              const Catalog& catalog) {
+Result<std::vector<JobOnSlice>> lowered_on(const Job& job, const Slice& slice, const Catalog& catalog) {
   try {
-    JobOnSlice result;
-    result.name = name;
-    result.program = fused_step(program);
-    result.mesh = result.program.mesh.trivial() ? "one device" : to_string(result.program.mesh);
-    const Function& step = result.program.function_named(kStepFunction);
-    result.module = stablehlo::lower(result.program, step);
-    const CompilerLayout layout = layout_of_compiler(slice.plugin, slice.chip);
-    result.peak = compiled_peak(result.program, step, layout);
-    if (const std::optional<ScheduleSpeed> speed = TRY(schedule_speed_of(*TRY(catalog.find(slice.chip)))))
-      result.compute = compiled_time(compiled_kernels(step, layout), *speed);
-    return result;
+    const Program fused = fused_step(*job.program);
+    const std::optional<ScheduleSpeed> speed = TRY(schedule_speed_of(*TRY(catalog.find(slice.chip))));
+    const std::vector<StepRows> one{{.schedule = "train"}};
+    std::vector<JobOnSlice> steps;
+    for (const StepRows& rows : job.shapes.empty() ? one : job.shapes)
+      steps.push_back(lowered_step(job.workload.name, fused, rows, slice, speed));
+    return steps;
   } catch (const Failure& failure) { return failure.error(); }
 }
 
-Result<Job> job_for(const Workload& workload, const Slice& slice) {
+Result<Job> job_for(const Workload& workload, const Slice& slice, std::span<const std::int64_t> lengths) {
   const Target target = target_of(slice);
   TRY(check_precision(workload.train.precision, target));
   const auto no_workspace = [](const Graph&, const GraphNode&) { return Bytes(); };
-  return make_job(workload, strategy_of(workload), target, no_workspace);
+  return make_job(workload, strategy_of(workload), target, no_workspace, 0, lengths);
 }
 
 Result<JobOnSlice> job_on(const Workload& workload, const Slice& slice, const Catalog& catalog) {
   const Job job = TRY(job_for(workload, slice));
-  return lowered_on(workload.name, *job.program, slice, catalog);
+  return std::move(TRY(lowered_on(job, slice, catalog)).back());
 }
 
 Node beside_node(const JobOnSlice& job, const Proof& proof) {
-  const Function& step = job.program.function_named(kStepFunction);
+  const Function& step = job.function();
   const CompilerComparison both = beside(job.program, step, job.module, proof);
   Node collectives = Node::sequence();
   for (const CollectivesBeside& kind : both.collectives) {

@@ -1,10 +1,14 @@
 #pragma once
-// The training step of a workload as a module for a slice, with predictions for it.
+// The training step of a workload as a module for a slice, with predictions for it; with data.buckets that of each
+// length.
 
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "describe/job/job.h"
+#include "describe/partition/fused_step.h"
 #include "describe/program/program.h"
 #include "describe/stablehlo/module.h"
 #include "ground/base/document.h"
@@ -19,22 +23,25 @@ namespace systole::prove {
 struct JobOnSlice {
   std::string name;  // of the workload
   std::string mesh;  // "data=2 model=2"; "one device"
-  Program program;   // the training step is its function kStepFunction
+  Program program;
+  std::string step = kStepFunction;   // the function of `program` that is the training step
+  std::int64_t length = 0, rows = 0;  // with data.buckets: of the step's rows, and their number; else 0
   stablehlo::Module module;
   CompiledPeak peak;  // predicted memory needs under the compiler
   // Predicted compute time under the compiler; nothing for a chip whose rates perf does not have.
   std::optional<TimeByClass> compute;
+  const Function& function() const { return program.function_named(step); }
 };
 
-// The workload's job for devices of the slice. Errors: as make_job.
-Result<Job> job_for(const Workload& workload, const Slice& slice);
+// The workload's job for devices of the slice. `lengths`: as make_job. Errors: as make_job.
+Result<Job> job_for(const Workload& workload, const Slice& slice, std::span<const std::int64_t> lengths = {});
 
-// The job's training step, lowered. `name`: of the workload. Errors: unsupported: an op or type that cannot be lowered,
-// several microbatches.
-Result<JobOnSlice> lowered_on(const std::string& name, const Program& program, const Slice& slice,
-                              const Catalog& catalog);
+// The job's training steps, lowered: one, or with data.buckets one of each length, ascending. Errors: unsupported: an
+// op or type that cannot be lowered, several microbatches.
+Result<std::vector<JobOnSlice>> lowered_on(const Job& job, const Slice& slice, const Catalog& catalog);
 
-// Both steps. REQUIRES: the workload's mesh has no more devices than the slice. Errors: as above.
+// The step of the longest rows, from the workload. REQUIRES: its mesh has no more devices than the slice. Errors: as
+// above.
 Result<JobOnSlice> job_on(const Workload& workload, const Slice& slice, const Catalog& catalog);
 
 // What the Program plans and perf predicts, compared with the compiler's result.

@@ -6,6 +6,7 @@
 //   no-table short      GetPjrtApi returns null, or a table that ends before the functions
 //   v5e                 it also knows "v5e:2x2"
 //   whole               it has no memory for programs without all_gather
+//   rows=N              nor for programs with the tensor of N x 16 i32
 //   refuses             initialization fails       exits aborts hangs   when its table is requested
 //
 // A program that begins with one of these words controls the compilation: "fail N" fails with that status, "abort",
@@ -132,6 +133,9 @@ abi::Error* compile(abi::Compile& args) {
     return failed(3, "the options lack " + code.substr(6));
   if (begins("refuse ")) return failed(8, code.substr(7));
   if (words.count("whole") != 0 && code.find("all_gather") == std::string::npos)
+    return failed(8, "E1000: Ran out of memory on HBM, 53.22G of 31.24G");
+  if (words.count("rows") != 0 &&
+      code.find("tensor<" + std::to_string(words["rows"]) + "x16xi32>") != std::string::npos)
     return failed(8, "E1000: Ran out of memory on HBM, 53.22G of 31.24G");
   if (begins("malformed")) return failed(3, "MLIR: <unknown>:2:19: error: expected SSA identifier\nand more");
   if (begins("abort")) {
