@@ -239,8 +239,12 @@ TEST_F(ProveCommand, the_lengths_are_those_that_the_data_have) {
   expect_part(before.err, "hint: systole data build");
   EXPECT_EQ(parse_json(before.out, "stdout").value().find("lengths"), nullptr);
 
-  std::string text;
-  for (int i = 0; i < 300; ++i) text += i % 2 == 0 ? "a b\n" : "a b c d e f g h i j k l m n o p q r s t\n";
+  std::string text;  // of 4 to 8 tokens, and of 17 to 32
+  for (int i = 0; i < 240; ++i) {
+    text += fmt::format("alpha {}", i * 7919 % 1000);
+    for (int more = 0; more < i % 2 * 7; ++more) text += fmt::format(" of beta{}", (i + more) % 13);
+    text += "\n";
+  }
   systole().write("text.txt", text);
   const auto lengths = [&](const std::string& words) {
     const Captured seen = prove(words);
