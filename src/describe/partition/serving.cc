@@ -36,22 +36,51 @@ Graph cut_graph(const Graph& whole, const Mesh& mesh, WholeValues& values) {
   return spmd(whole, request).graph;
 }
 
+const Int8Weight* weight_from(std::span<const Int8Weight> weights, const std::string& parameter) {
+  const auto found = std::ranges::find_if(weights, [&](const Int8Weight& w) { return w.from.name == parameter; });
+  return found == weights.end() ? nullptr : &*found;
+}
+
+// The graph of one device with its parts of the weights. The partitioner does not see packed weights: it has cut the
+// products in f32, of which each is some outputs of a whole one, and takes whole rows of x. So rows of x are quantised by
+// the same maximum, and sums are of the same integers, as on one device.
+Graph with_parts(ProgramBuilder& builder, const Graph& cut, const Mesh& mesh, std::span<const Int8Weight> weights) {
+  std::vector<Int8Weight> parts;
+  const auto add = [&](const std::string& name, const Type& whole, const Type& part, const Int8Weight& weight) {
+    if (builder.has_value(name)) return;
+    Layout layout = Layout::whole(mesh);
+    if (!(whole == part)) layout.at[0] = weight.stacked ? 1 : 0;  // rows, or panels of them
+    builder.add_value({name, part, Residence::parameter, 1, Parameter{name, whole, {}, false, false, weight.from.stage},
+                       0, 0, CutValue{whole, layout}});
+  };
+  for (const Int8Weight& weight : weights) {
+    const Int8Weight& part = parts.emplace_back(part_of_weight(weight, mesh));
+    const bool is_read = std::ranges::any_of(
+        cut.inputs(), [&](const GraphInput& input) { return input.parameter && input.name == weight.from.name; });
+    if (!is_read) continue;
+    add(weight.q8_name(), weight.q8(), part.q8(), weight);
+    add(weight.scale_name(), weight.scale(), part.scale(), weight);
+  }
+  return with_int8_weights(cut, parts);
+}
+
 void add_function(ProgramBuilder& builder, const std::string& name, const Graph& graph, const Mesh& mesh,
                   const Precision& precision, std::span<const Int8Weight> weights) {
   std::vector<Pass> early{{"precision", [&](const Graph& g) { return apply_precision(g, precision); }}};
-  if (!weights.empty())
+  if (!weights.empty() && mesh.trivial())
     early.push_back({"int8 weights", [&](const Graph& g) { return with_int8_weights(g, weights); }});
   if (!mesh.trivial()) early.insert(early.end(), {{"fold_constants", fold_constants}, {"merge_common", merge_common}});
   Graph typed = run_passes(graph, early);
   WholeValues wholes;
   if (!mesh.trivial()) {
     for (const GraphInput& input : typed.inputs()) {
-      if (!input.parameter || builder.has_value(input.name)) continue;
+      if (!input.parameter || builder.has_value(input.name) || weight_from(weights, input.name) != nullptr) continue;
       const Layout layout = serving_layout(*input.parameter, mesh);
       builder.add_value({input.name, local_type(input.parameter->type, layout, mesh), Residence::parameter, 1,
                          input.parameter, 0, 0, CutValue{input.parameter->type, layout}});
     }
     typed = cut_graph(typed, mesh, wholes);
+    if (!weights.empty()) typed = with_parts(builder, typed, mesh, weights);
   }
   builder.add_parameters(typed);
   Bindings inputs, outputs;
@@ -95,14 +124,26 @@ std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs, DType param
   return weights;
 }
 
+Int8Weight part_of_weight(const Int8Weight& weight, const Mesh& mesh) {
+  if (mesh.trivial()) return weight;
+  const Layout layout = serving_layout(weight.from, mesh);
+  if (!layout.cut()) return weight;
+  CHECK(layout.at[0] - (weight.stacked ? 1 : 0) == weight.order[0], "the outputs of '{}' are cut within",
+        weight.from.name);
+  Int8Weight part = weight;
+  part.from.type = local_type(weight.from.type, layout, mesh);
+  if (weight.bits == 4 && part.rows() % kInt4Panel != 0) {
+    fail(error(ErrorKind::unsupported, "'{}' in int4 has {} outputs on each of {} devices, which cuts a panel of {}",
+               weight.from.name, part.rows(), mesh.num_devices(), kInt4Panel)
+             .hinted("--weights int8, or serve.parameter: i8; or fewer ranks or devices"));
+  }
+  return part;
+}
+
 Program serving_program(const std::string& name, const ServingGraphs& graphs, const Mesh& mesh, DType parameter,
                         DType compute, const Target& target, const WorkspaceOf& workspace_of) {
   const bool packed = is_packed_type(parameter);
   const Precision precision{packed ? DType::f32 : parameter, compute, DType::f32, DType::f32};
-  if (packed && !mesh.trivial()) {
-    fail(error(ErrorKind::unsupported, "weights in {} are not cut over devices yet", packed_name(parameter))
-             .hinted(fmt::format("leave out --weights {} or --ranks", packed_name(parameter))));
-  }
   const std::vector<Int8Weight> weights = packed ? int8_weights_of(graphs, parameter) : std::vector<Int8Weight>();
   ProgramBuilder builder(name, mesh, target, workspace_of);
   builder.set_overlap(false);

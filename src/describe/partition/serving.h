@@ -27,10 +27,15 @@ using ServingGraphs = std::vector<std::pair<std::string, Graph>>;
 // Failure(unsupported), if there are none (for kInt4: none in int4), or for a model with experts.
 std::vector<Int8Weight> int8_weights_of(const ServingGraphs& graphs, DType parameter);
 
+// The part of a weight that each device of a serving_mesh has: some of its outputs, in one piece, with all that their
+// sums take. So a row has its own scale on whichever device it is, and its groups are whole. On a trivial mesh: all of it.
+// Errors: Failure(unsupported): the part would cut a panel of int4 (ground/tensor/int4.h).
+Int8Weight part_of_weight(const Int8Weight& weight, const Mesh& mesh);
+
 // `parameter`: the storage type of parameters; i8 and kInt4: of int8_weights_of, and the others have f32. `compute`: of
 // all computation but of products with weights in int8 or int4; products are summed in f32. Caches have their graphs'
 // types. `mesh`: a serving_mesh, over which the model is cut (serving_layouts.h).
-// Errors: Failure(invalid); those of cache_layout and of int8_weights_of; unsupported: int8 or int4 on a mesh.
+// Errors: Failure(invalid); those of cache_layout, int8_weights_of and part_of_weight.
 Program serving_program(const std::string& name, const ServingGraphs& graphs, const Mesh& mesh, DType parameter,
                         DType compute, const Target& target, const WorkspaceOf& workspace_of);
 

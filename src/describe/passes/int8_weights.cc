@@ -202,7 +202,10 @@ class Rewriter {
       return give(node, {embedding_int8(table.value, table.scale, at(node.operands[1]).value)});
     }
     std::vector<Value> operands;
-    for (const ValueId id : node.operands) operands.push_back(at(id).value);
+    for (const ValueId id : node.operands) {
+      CHECK(at(id).weight == nullptr, "{} reads '{}', which is packed", node.op->name, at(id).weight->from.name);
+      operands.push_back(at(id).value);
+    }
     const GraphNode& copied = to_.copy(from_, node, operands);
     std::vector<Value> results;
     for (const ValueId id : copied.results) results.push_back(to_.value(id));

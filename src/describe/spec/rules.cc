@@ -263,11 +263,6 @@ void check_serving(const Workload& w, Rules& broken) {
                       fmt::format("a server cuts its model along the axis 'model' alone, not along '{}'", axis),
                       "mesh: { model: 2 }"});
   }
-  if (w.num_devices() > 1 && is_packed_type(w.serve.parameter))
-    broken.push_back({{"serve.parameter"},
-                      ErrorKind::invalid,
-                      fmt::format("weights in {} are not cut along a mesh", packed_name(w.serve.parameter)),
-                      "take mesh out, or serve.parameter: f32"});
   const TrafficSpec& t = w.serve.traffic;
   const int given = (t.rate ? 1 : 0) + (t.users ? 1 : 0) + (t.trace.empty() ? 0 : 1);
   if (given == 0)

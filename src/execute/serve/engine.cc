@@ -18,7 +18,10 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Device& devic
     const EngineOptions options = completed(model, asked);
     const auto workspace_of = [&](const Graph& graph, const GraphNode& node) { return device.workspace(graph, node); };
     const ServingGraphs graphs = serving_graphs(model, options);
-    if (is_packed_type(options.parameter)) engine->int8_weights_ = int8_weights_of(graphs, options.parameter);
+    if (is_packed_type(options.parameter)) {
+      for (const Int8Weight& weight : int8_weights_of(graphs, options.parameter))
+        engine->int8_weights_.push_back(part_of_weight(weight, serving_mesh(options.parts)));
+    }
     engine->program_ = std::make_unique<const Program>(engine_program(graphs, options, device.target(), workspace_of));
     engine->options_ = options;
     engine->limits_ = serving_limits(model, options, 0);

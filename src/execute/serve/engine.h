@@ -115,7 +115,7 @@ class Engine {
 
   Executor& executor() { return *executor_; }
   const Program& program() const { return *program_; }
-  // With parameters of type i8 or kInt4: those that are in int8 or int4; others are in f32.
+  // With parameters of type i8 or kInt4: those that are in int8 or int4, this rank's parts; others are in f32.
   std::span<const Int8Weight> int8_weights() const { return int8_weights_; }
 
  private:

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "describe/ir/layer_names.h"
+#include "describe/partition/serving_layouts.h"
 #include "ground/base/parallel.h"
 #include "ground/tensor/int8.h"
 
@@ -37,18 +38,24 @@ class Destination {
   std::vector<std::byte> buffer_;
 };
 
-// One tensor of a parameter, loaded into memory of its own and converted to f32.
+// One tensor of a parameter, or a rank's part of it, loaded into memory of its own and converted to f32.
 class Tensor {
  public:
-  static Result<Tensor> load(const Parameter& parameter, const LoadSome& load, Device& host) {
+  // `mesh`: of the engine's Program.
+  static Result<Tensor> load(const Parameter& parameter, const Mesh& mesh, const LoadSome& load, Device& host) {
     Tensor tensor;
-    ProgramBuilder builder("tensor", Mesh{}, host.target(), nullptr);
-    builder.add_value({parameter.name, parameter.type, Residence::parameter, 1, parameter, 0, 0});
+    ProgramBuilder builder("tensor", mesh, host.target(), nullptr);
+    ProgramValue value{parameter.name, parameter.type, Residence::parameter, 1, parameter, 0, 0};
+    if (!mesh.trivial()) {
+      value.cut = CutValue{parameter.type, serving_layout(parameter, mesh)};
+      value.type = local_type(parameter.type, value.cut->layout, mesh);
+    }
+    const std::int64_t count = value.type.num_elements();
+    builder.add_value(std::move(value));
     tensor.program_ = std::make_unique<const Program>(builder.finish());
     tensor.executor_ = TRY(Executor::create(*tensor.program_, host));
     TRY(load(*tensor.executor_));
     const std::span<std::byte> bytes = tensor.executor_->view(0, 0);
-    const std::int64_t count = parameter.type.num_elements();
     if (parameter.type.dtype == DType::f32) {
       tensor.numbers_ = {reinterpret_cast<const float*>(bytes.data()), static_cast<std::size_t>(count)};
       return tensor;
@@ -186,7 +193,7 @@ Status fill(Executor& executor, const Int8Weight& weight, const Tensors& from, c
   }));
   for (std::size_t i = 0; i < layers; ++i) {
     if (!stored[i]) {
-      const Tensor tensor = TRY(Tensor::load(from.parameters[i], load, host));
+      const Tensor tensor = TRY(Tensor::load(from.parameters[i], executor.program().mesh, load, host));
       TRY(quantize(weight, tensor.numbers(), layer(i)));
     }
     TRY(check_finite(from.names[i], std::span<const Scale>(layer(i).scales)));
@@ -212,7 +219,8 @@ Status copy(Executor& executor, const std::string& name, const Tensors& from, co
   Destination numbers(executor, name);
   const auto count = static_cast<std::int64_t>(from.names.size());
   for (std::int64_t i = 0; i < count; ++i) {
-    const Tensor tensor = TRY(Tensor::load(from.parameters[static_cast<std::size_t>(i)], load, host));
+    const Tensor tensor =
+        TRY(Tensor::load(from.parameters[static_cast<std::size_t>(i)], executor.program().mesh, load, host));
     std::ranges::copy(tensor.numbers(), numbers.part<float>(i, count).begin());
   }
   return numbers.finish();

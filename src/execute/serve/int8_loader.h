@@ -2,7 +2,8 @@
 // Fills an engine whose weights are in int8 or int4 from parameters in f32 or bf16, by several threads. Matrices that
 // are rows of a file are converted row by row, or put in as they are if they are stored in int4's form; others tensor by
 // tensor, one layer of a stack at a time. Beside the engine's memory it needs the largest of those, as stored and in
-// f32, and kPieceNumbers for each thread.
+// f32, and kPieceNumbers for each thread. An engine that is a rank's gets that rank's parts: each row is quantised as in
+// the whole.
 
 #include <functional>
 #include <optional>
@@ -20,7 +21,7 @@ using LoadSome = std::function<Status(Executor&)>;
 constexpr std::int64_t kPieceNumbers = std::int64_t{1} << 17;  // that a thread reads at once, or the rows of a head
 
 // The rows of one layer's tensor of a weight, as a file has them; nothing: it is to be loaded. `parameter`:
-// "blocks.3.attn.q".
+// "blocks.3.attn.q". Of a weight that is a rank's part: the rows of that part.
 using FindRows = std::function<std::optional<StoredRows>(const std::string& parameter, const Int8Weight&)>;
 
 // `stored`: the type in which `load` takes parameters. `host`: a device whose memory the host sees, for the tensor that

@@ -292,15 +292,16 @@ Status load_weights(Executor& executor, const HfFolder& folder, std::int64_t dev
 
 namespace {
 
-// Whether rows and columns of the weight are those of the stored tensor: its outputs are in one piece, in their order,
-// behind the summed dims where the parameter is the tensor's transpose, and else before them.
+// Whether rows and columns of the weight are those of the stored tensor, or some rows: its outputs are in one piece, in
+// their order, behind the summed dims where the parameter is the tensor's transpose, and else before them.
 bool is_stored_alike(const Int8Weight& weight, const MappedTensor& mapped) {
   const auto ndim = static_cast<int>(weight.order.size()), summed = ndim - weight.outputs;
   for (int i = 0; i < ndim; ++i) {
     const int dim = !mapped.turned ? i : i < weight.outputs ? summed + i : i - weight.outputs;
     if (weight.order[static_cast<std::size_t>(i)] != dim) return false;
   }
-  return mapped.shape == Shape{weight.rows(), weight.columns()} && mapped.columns == weight.columns();
+  return mapped.shape.size() == 2 && mapped.shape[0] % weight.rows() == 0 && mapped.shape[1] == weight.columns() &&
+         mapped.columns == weight.columns();
 }
 
 bool has_copy(const HfFolder& folder) {
@@ -310,7 +311,8 @@ bool has_copy(const HfFolder& folder) {
 
 }  // namespace
 
-std::optional<StoredRows> stored_rows(const HfFolder& folder, const std::string& parameter, const Int8Weight& weight) {
+std::optional<StoredRows> stored_rows(const HfFolder& folder, const std::string& parameter, const Int8Weight& weight,
+                                      std::int64_t device) {
   const auto mapped = std::ranges::find(folder.map.tensors, parameter, &MappedTensor::ours);
   if (mapped == folder.map.tensors.end() || !is_stored_alike(weight, *mapped)) return std::nullopt;
   // An import compares the embedding with its copies.
@@ -320,14 +322,16 @@ std::optional<StoredRows> stored_rows(const HfFolder& folder, const std::string&
     if (read.ok()) return read;
     return is_gguf(path) ? std::move(read).error().at({path}) : below(path, std::move(read).error());
   };
+  const std::int64_t begin = mapped->shape[0] == weight.rows() ? 0 : device * weight.rows();
   StoredRows all{
-      [placed, numbers = std::move(rows.numbers)](std::int64_t first, std::int64_t last, const TakeRow& take) {
-        return placed(numbers(first, last, take));
+      [placed, begin, numbers = std::move(rows.numbers)](std::int64_t first, std::int64_t last, const TakeRow& take) {
+        return placed(numbers(begin + first, begin + last,
+                              [&](std::int64_t row, std::span<const float> of_row) { take(row - begin, of_row); }));
       }};
   if (rows.groups) {
-    all.groups = [placed, groups = std::move(rows.groups)](std::int64_t first, std::int64_t last,
-                                                           std::span<Int4Block> into) {
-      return placed(groups(first, last, into));
+    all.groups = [placed, begin, groups = std::move(rows.groups)](std::int64_t first, std::int64_t last,
+                                                                  std::span<Int4Block> into) {
+      return placed(groups(begin + first, begin + last, into));
     };
   }
   all.together = rows.together;

@@ -59,9 +59,10 @@ Result<std::string> read_any_tokenizer(Store& store, const std::string& path);
 // Errors: as import_weights.
 Status load_weights(Executor& executor, const HfFolder& folder, std::int64_t device = 0, bool some = false);
 
-// The rows of one layer's tensor of a weight, where they are those of a tensor of the files. `parameter`:
-// "blocks.3.attn.q". The folder must outlive them. Errors of the calls: as WeightFiles::rows, with the file's path.
-std::optional<StoredRows> stored_rows(const HfFolder& folder, const std::string& parameter, const Int8Weight& weight);
+// The rows of one layer's tensor of a weight, where they are those of a tensor of the files; of a weight that is one of
+// several equal parts, the rows that `device` has. `parameter`: "blocks.3.attn.q". The folder must outlive them. Errors of the calls: as WeightFiles::rows, with the file's path.
+std::optional<StoredRows> stored_rows(const HfFolder& folder, const std::string& parameter, const Int8Weight& weight,
+                                      std::int64_t device = 0);
 
 // Writes a tokenizer as files of such a folder; returns their names. Errors: no_space, io.
 Result<std::vector<std::string>> write_hf_tokenizer(const Tokenizer& tokenizer, Store& to);

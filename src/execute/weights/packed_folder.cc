@@ -86,45 +86,69 @@ Error damaged(Error bad) {
   return bad;
 }
 
-Status read_in_pieces(const SafetensorsFile& file, const SafetensorsEntry& entry, std::span<std::byte> into) {
-  const std::size_t pieces = (into.size() + kPieceBytes - 1) / kPieceBytes;
-  return for_each_in_parallel(pieces, io_threads(), [&](std::size_t i) {
-    const std::size_t first = i * kPieceBytes, size = std::min<std::size_t>(kPieceBytes, into.size() - first);
-    return file.read_elements(entry.name, static_cast<std::int64_t>(first) / size_of(entry.dtype),
-                              into.subspan(first, size));
+// The part of a tensor that a device holds: all of it, or one of equal parts of one dim.
+struct Part {
+  int dim = 0;
+  std::int64_t index = 0, count = 1;
+
+  static Part of(const ProgramValue& value, const Mesh& mesh, std::int64_t device) {
+    if (!value.cut || !value.cut->layout.cut()) return {};
+    CHECK(mesh.axes().size() == 1, "a packed folder is read over a mesh of {} axes", mesh.axes().size());
+    return {value.cut->layout.at[0], device, mesh.num_devices()};
+  }
+};
+
+const Type& whole_type(const ProgramValue& value) { return value.cut ? value.cut->whole : value.type; }
+
+// A tensor's part, of which each index of the dims before the cut one has one piece or more.
+Status read_part(const SafetensorsFile& file, const SafetensorsEntry& entry, const Part& part,
+                 std::span<std::byte> into) {
+  std::int64_t runs = 1;
+  for (int d = 0; part.count > 1 && d < part.dim; ++d) runs *= entry.shape[static_cast<std::size_t>(d)];
+  const std::int64_t run = std::ssize(into) / std::max<std::int64_t>(runs, 1);  // bytes
+  const std::int64_t each = (run + kPieceBytes - 1) / kPieceBytes;              // pieces
+  return for_each_in_parallel(static_cast<std::size_t>(runs * each), io_threads(), [&](std::size_t i) {
+    const std::int64_t at = static_cast<std::int64_t>(i) / each,
+                       first = static_cast<std::int64_t>(i) % each * kPieceBytes;
+    const std::int64_t size = std::min(kPieceBytes, run - first);
+    const std::int64_t from = (at * part.count + part.index) * run + first;
+    return file.read_elements(entry.name, from / size_of(entry.dtype),
+                              into.subspan(static_cast<std::size_t>(at * run + first), static_cast<std::size_t>(size)));
   });
 }
 
-// f32[rows, columns] of a weight in int8. Nothing: the file has no such weight.
-Result<bool> read_widened(const SafetensorsFile& file, const ProgramValue& value, std::span<std::byte> into) {
+// f32[rows, columns] of a weight in int8, or some of its rows. Nothing: the file has no such weight.
+Result<bool> read_widened(const SafetensorsFile& file, const ProgramValue& value, const Part& part,
+                          std::span<std::byte> into) {
   Int8Weight weight;
   weight.from.name = value.name;
   const SafetensorsEntry *q8 = file.header().find(weight.q8_name()), *scale = file.header().find(weight.scale_name());
-  const Shape& shape = value.type.shape;
-  if (q8 == nullptr || scale == nullptr || value.type.dtype != DType::f32 || shape.size() != 2 ||
+  const Shape& shape = whole_type(value).shape;
+  if (part.dim != 0 || q8 == nullptr || scale == nullptr || value.type.dtype != DType::f32 || shape.size() != 2 ||
       q8->dtype != DType::i8 || q8->shape != shape || scale->dtype != DType::f32 || scale->shape != Shape{shape[0]})
     return false;
-  const auto rows = static_cast<std::size_t>(shape[0]), columns = static_cast<std::size_t>(shape[1]);
+  const auto rows = static_cast<std::size_t>(shape[0] / part.count), columns = static_cast<std::size_t>(shape[1]);
   std::vector<std::int8_t> numbers(rows * columns);
   std::vector<float> scales(rows);
-  TRY(read_in_pieces(file, *q8, std::as_writable_bytes(std::span(numbers))));
-  TRY(read_in_pieces(file, *scale, std::as_writable_bytes(std::span(scales))));
+  TRY(read_part(file, *q8, part, std::as_writable_bytes(std::span(numbers))));
+  TRY(read_part(file, *scale, part, std::as_writable_bytes(std::span(scales))));
   const std::span<float> wide(reinterpret_cast<float*>(into.data()), numbers.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) wide[i] = scales[i / columns] * static_cast<float>(numbers[i]);
   return true;
 }
 
-Status read_value(const SafetensorsFile& file, const ProgramValue& value, std::span<std::byte> into) {
+Status read_value(const SafetensorsFile& file, const ProgramValue& value, const Part& part, std::span<std::byte> into) {
+  const Type& whole = whole_type(value);
   const SafetensorsEntry* const entry = file.header().find(value.name);
   if (entry == nullptr) {
-    if (TRY(read_widened(file, value, into))) return {};
+    if (TRY(read_widened(file, value, part, into))) return {};
     return error(ErrorKind::corrupt, "there is no tensor '{}' ({}), which the model of config.json has", value.name,
-                 to_string(value.type))
+                 to_string(whole))
         .at({kPackedWeights});
   }
-  if (entry->dtype == value.type.dtype && entry->shape == value.type.shape) return read_in_pieces(file, *entry, into);
+  if (entry->dtype == whole.dtype && entry->shape == whole.shape) return read_part(file, *entry, part, into);
   return error(ErrorKind::corrupt, "tensor '{}' is {}{}, the model of config.json makes it {}", value.name,
-               name_of(entry->dtype), to_string(entry->shape), to_string(value.type))
+               name_of(entry->dtype), to_string(entry->shape), to_string(whole))
       .at({kPackedWeights});
 }
 
@@ -183,7 +207,8 @@ Result<Tokenizer> tokenizer_of(const PackedFolder& packed, const ModelSpec& mode
   return tokenizer;
 }
 
-Status load_packed(Executor& executor, const PackedFolder& packed) {
+Status load_packed(Executor& executor, const PackedFolder& packed, std::int64_t device) {
+  const Mesh& mesh = executor.program().mesh;
   const std::vector<ProgramValue>& values = executor.program().values;
   for (int v = 0; v < static_cast<int>(values.size()); ++v) {
     const ProgramValue& value = values[static_cast<std::size_t>(v)];
@@ -194,7 +219,7 @@ Status load_packed(Executor& executor, const PackedFolder& packed) {
       staged.resize(static_cast<std::size_t>(value.type.bytes().count()));
       into = staged;
     }
-    if (Status read = read_value(packed.file, value, into); !read.ok())
+    if (Status read = read_value(packed.file, value, Part::of(value, mesh, device), into); !read.ok())
       return below(packed.folder.path, damaged(std::move(read).error()));
     if (!staged.empty()) TRY(executor.write(v, 0, staged));
   }

@@ -46,9 +46,10 @@ Result<PackedFolder> open_packed_folder(const std::string& path);
 // Errors: as tokenizer_of a HfFolder.
 Result<Tokenizer> tokenizer_of(const PackedFolder& packed, const ModelSpec& model);
 
-// Fills all parameters of the executor, each read into its place by several threads. A table that this executor only
+// Fills all parameters of the executor, or the parts of them that `device` of its mesh holds, each read into its place by
+// several threads. A table that this executor only
 // looks up, and so has in f32, is scale × q8, as embedding_int8 computes it. Errors: corrupt, naming a tensor that is
 // absent or of another type; io; those of the device.
-Status load_packed(Executor& executor, const PackedFolder& packed);
+Status load_packed(Executor& executor, const PackedFolder& packed, std::int64_t device = 0);
 
 }  // namespace systole

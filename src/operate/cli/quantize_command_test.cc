@@ -79,6 +79,9 @@ TEST_F(QuantizeCommand, writes_a_folder_that_answers_as_weights_in_int8) {
     EXPECT_EQ(got.text_at("text"), expected.text_at("text")) << model;
     EXPECT_EQ(got.text_at("weights"), "int8") << "of a packed folder these are the stored ones";
     EXPECT_EQ(generated({"packed", "--weights", "int8"}).text_at("text"), expected.text_at("text"));
+    for (const std::string from : {"packed", model.c_str()})
+      EXPECT_EQ(generated({from, "--weights", "int8", "--ranks", "2"}).text_at("text"), expected.text_at("text"))
+          << from;
     std::filesystem::remove_all(systole_.folder() / "packed");
   }
 }
@@ -92,6 +95,8 @@ TEST_F(QuantizeCommand, in_int4_writes_a_folder_that_answers_as_the_file_of_four
   const Node expected = generated({"model.gguf", "--weights", "int4"}), answer = generated({"packed"});
   EXPECT_EQ(answer.text_at("text"), expected.text_at("text"));
   EXPECT_EQ(answer.text_at("weights"), "int4") << "of a packed folder these are the stored ones";
+  for (const char* from : {"packed", "model.gguf"})
+    EXPECT_EQ(generated({from, "--weights", "int4", "--ranks", "2"}).text_at("text"), expected.text_at("text")) << from;
   for (const char* command : {"generate", "serve"}) {
     expect_refused(systole_.run({command, "packed", "--backend", "reference", "--weights", "int8"}), 3,
                    "'packed' is packed in int4, of which no weights in int8 are made", "it was made of");

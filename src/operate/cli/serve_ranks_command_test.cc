@@ -37,6 +37,16 @@ std::string answer_of(Server& server, int number) {
   return text_at(json_of(reply));
 }
 
+// The text and the log probabilities, as they were sent.
+std::string choices_of(Server& server, int number) {
+  const HttpReply reply = server.send(
+      "POST", "/v1/completions",
+      fmt::format(R"({{"model": "tiny-1", "prompt": "word {}", "temperature": 0, "max_tokens": 12, "logprobs": 3}})",
+                  number));
+  EXPECT_EQ(reply.status, 200) << reply.body;
+  return to_json(*json_of(reply).find("choices"));
+}
+
 bool is_answering(Server& server) {
   for (int i = 0; i < 500; ++i) {
     if (server.metric("vllm:num_requests_running") == "1") return true;
@@ -80,6 +90,21 @@ TEST_F(ServeRanks, answers_are_those_of_one_process_and_all_end_when_asked) {
   ASSERT_EQ(ranks.size(), 1U);
   EXPECT_TRUE(server.stop().ok()) << server.err();
   EXPECT_FALSE(std::filesystem::exists(fmt::format("/proc/{}", ranks[0]))) << "it outlives rank 0";
+}
+
+TEST_F(ServeRanks, weights_in_int8_give_the_log_probabilities_of_one_process) {
+  std::vector<std::string> expected;
+  {
+    Server server(*systole_, {"--weights", "int8"});
+    for (int i = 0; i < 3; ++i) expected.push_back(choices_of(server, i));
+  }
+  {
+    Server server(*systole_);
+    EXPECT_NE(choices_of(server, 0), expected[0]) << "int8 changes nothing";
+  }
+  Server server(*systole_, {"--ranks", "2", "--weights", "int8"});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(choices_of(server, i), expected[i]) << i;
+  EXPECT_TRUE(server.stop().ok()) << server.err();
 }
 
 // In the middle of an answer, and while nobody asks.
@@ -160,7 +185,6 @@ TEST_F(ServeRanks, what_cannot_be_is_refused_with_a_hint) {
     EXPECT_NE(text.find(hint), std::string::npos) << text;
   };
   expect({"--ranks", "3"}, "2 heads of keys and values do not divide over 3", "hint: as many devices as divide 2");
-  expect({"--ranks", "2", "--weights", "int8"}, "weights in int8", "leave out --weights int8 or --ranks");
   expect({"--ranks", "2", "--replicas", "2"}, "--replicas of a model that several ranks hold", "leave out --replicas");
   expect({"--ranks", "2", "--rank", "1"}, "are for ranks of several machines", "--rendezvous host:port");
   expect({"--ranks", "2", "--ranks-tls"}, "are for ranks of several machines", "--rendezvous host:port");

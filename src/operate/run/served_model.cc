@@ -106,8 +106,8 @@ Result<ServedModel> model_of_weights(const std::string& path, const ModelSpec& s
   Tokenizer tokenizer = TRY(tokenizer_of(*folder, spec));
   const LoadSome load = [folder, part](Executor& executor) { return load_weights(executor, *folder, part, true); };
   ServedModel served = TRY(model_of_weights(path, spec, std::move(tokenizer), DType::f32, load));
-  served.stored_rows = [folder](const std::string& parameter, const Int8Weight& weight) {
-    return stored_rows(*folder, parameter, weight);
+  served.stored_rows = [folder, part](const std::string& parameter, const Int8Weight& weight) {
+    return stored_rows(*folder, parameter, weight, part);
   };
   served.hash_of_weights = [folder] { return folder->hash(); };
   return served;
@@ -130,12 +130,12 @@ Result<ServedModel> model_of_folder(const std::string& path, std::int64_t part) 
   return with_files(std::move(served), *folder->store, path);
 }
 
-Result<ServedModel> model_of_packed(const std::string& path) {
+Result<ServedModel> model_of_packed(const std::string& path, std::int64_t part) {
   const auto packed = std::make_shared<PackedFolder>(TRY(open_packed_folder(path)));
   const Workload workload = TRY(workload_around(path));
   Tokenizer tokenizer = TRY(tokenizer_of(*packed, workload.model));
-  ServedModel served = TRY(model_of_weights(path, workload.model, std::move(tokenizer), packed->parameter,
-                                            [packed](Executor& executor) { return load_packed(executor, *packed); }));
+  const LoadSome load = [packed, part](Executor& executor) { return load_packed(executor, *packed, part); };
+  ServedModel served = TRY(model_of_weights(path, workload.model, std::move(tokenizer), packed->parameter, load));
   served.hash_of_weights = [path]() -> Result<std::string> {
     const std::string weights = TRY(sha256_of_file(path + "/" + kPackedWeights));
     return weights + TRY(sha256_of_file(path + "/" + kHfConfig));
@@ -160,7 +160,7 @@ bool is_published(const std::string& asked) { return is_bert_folder(asked) || is
 
 // "RUN" or "RUN@STEP", or the path of a published model.
 Result<ServedModel> model_at(const std::string& asked, std::int64_t part) {
-  if (is_packed_folder(asked)) return model_of_packed(asked);
+  if (is_packed_folder(asked)) return model_of_packed(asked, part);
   if (is_bert_folder(asked)) return model_of_bert(asked);
   return is_published(asked) ? model_of_folder(asked, part) : model_of_run(asked, part);
 }
