@@ -64,8 +64,8 @@ DecoderSpec grouped() {
   return spec;
 }
 
-Status load(Engine& engine, const Model& model, std::int64_t part) {
-  const LoadSome parts = [part](Executor& executor) { return initialize(executor, 5, part); };
+Status load(Engine& engine, const Model& model, std::int64_t part, std::uint64_t seed = 5) {
+  const LoadSome parts = [part, seed](Executor& executor) { return initialize(executor, seed, part); };
   if (!is_packed_type(engine.options().parameter)) return parts(engine.executor());
   const std::unique_ptr<Device> host = make_reference_device();
   return load_int8(engine, model, DType::f32, parts, *host);
@@ -90,8 +90,14 @@ class Ranks {
       load(*rank.engine, model, part).value();
     }
     for (std::size_t part = 1; part < ranks_.size(); ++part)
-      threads_.emplace_back([this, &rank = ranks_[part]] {
-        rank.ended = follow_steps(rank.engine->executor(), *rank.communicator, [this] { return stays_.load(); });
+      threads_.emplace_back([this, &model, part, &rank = ranks_[part]] {
+        const auto others = [&](const RankedWeights& weights) -> Status {
+          std::this_thread::sleep_for(longest_load_.load());
+          if (weights.step == kGone) return error(ErrorKind::not_found, "there is no step {}", kGone);
+          return load(*rank.engine, model, static_cast<std::int64_t>(part), static_cast<std::uint64_t>(weights.step));
+        };
+        rank.ended = follow_steps(
+            rank.engine->executor(), *rank.communicator, [this] { return stays_.load(); }, others);
       });
     if (parts == 1) return;
     steps_.emplace(*ranks_[0].communicator, Seconds(0.01));
@@ -110,6 +116,12 @@ class Ranks {
   Engine& engine(std::size_t part = 0) { return *ranks_[part].engine; }
   LeadingSteps& steps() { return *steps_; }
   void leave() { stays_ = false; }
+  // Weights of another seed; kGone: no rank but 0 has them.
+  static constexpr std::int64_t kGone = 404;
+  Status reload(const Model& model, std::int64_t seed, std::chrono::milliseconds longest = {}) {
+    longest_load_ = longest;
+    return steps_->load({seed, 0}, [&] { return load(engine(), model, 0, static_cast<std::uint64_t>(seed)); });
+  }
 
  private:
   struct Rank {
@@ -121,6 +133,7 @@ class Ranks {
   };
   std::vector<Rank> ranks_;
   std::atomic<bool> stays_ = true;
+  std::atomic<std::chrono::milliseconds> longest_load_ = std::chrono::milliseconds(0);
   std::optional<LeadingSteps> steps_;
   std::vector<std::thread> threads_;
 };
@@ -224,6 +237,36 @@ TEST(ServedOverRanks, a_rank_that_leaves_ends_all_with_its_reason) {
   const Status refused = ranks.engine().prefill(0, std::vector<std::int32_t>{1});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().message, ranks.steps().failure()->message);
+}
+
+TEST(ServedOverRanks, all_load_other_weights_together_or_say_who_has_not) {
+  const auto model = make_decoder(llama());
+  const EngineOptions options{.slots = 3, .parameter = DType::i8};
+  Ranks whole(*model, options, 1);
+  const std::vector<std::vector<float>> before = answers_of(whole.engine());
+  load(whole.engine(), *model, 0, 6).value();
+  const std::vector<std::vector<float>> after = answers_of(whole.engine());
+  EXPECT_FALSE(before == after);
+
+  Ranks ranks(*model, options, 2);
+  EXPECT_TRUE(answers_of(ranks.engine()) == before);
+  const Status gone = ranks.reload(*model, Ranks::kGone);
+  ASSERT_FALSE(gone.ok());
+  EXPECT_EQ(gone.error().message, "rank 1: there is no step 404");
+  EXPECT_FALSE(ranks.steps().failure()) << "the ranks go on";
+  EXPECT_TRUE(ranks.reload(*model, 6).ok());
+  EXPECT_TRUE(answers_of(ranks.engine()) == after);
+  EXPECT_TRUE(ranks.reload(*model, 5).ok());
+  EXPECT_TRUE(answers_of(ranks.engine()) == before);
+}
+
+// A rank reads for longer than a collective waits.
+TEST(ServedOverRanks, a_long_load_is_waited_for) {
+  const auto model = make_decoder(llama());
+  Ranks ranks(*model, {.slots = 3}, 2, Seconds(0.7));
+  const Status loaded = ranks.reload(*model, 6, std::chrono::milliseconds(1200));
+  EXPECT_TRUE(loaded.ok()) << to_string(loaded.error());
+  for (const Status& ended : ranks.end()) EXPECT_TRUE(ended.ok()) << to_string(ended.error());
 }
 
 TEST(ServedOverRanks, heads_that_do_not_divide_are_refused) {

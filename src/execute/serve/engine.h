@@ -112,6 +112,7 @@ class Engine {
   // Has every step run by the other ranks, too, which hold the other parts of the model (rank_steps.h); it must outlive
   // the engine's calls. REQUIRES: options().parts > 1, or null: alone.
   void lead(LeadingSteps* steps) { steps_ = steps; }
+  LeadingSteps* leads() const { return steps_; }
 
   Executor& executor() { return *executor_; }
   const Program& program() const { return *program_; }

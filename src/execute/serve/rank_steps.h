@@ -3,8 +3,9 @@
 // and the sampler; it sends each step's function and inputs (tokens, page tables, positions) to the others, and all run
 // the same schedule of the same Program. Logits come to all by the Program's own collectives; rank 0 alone reads them.
 //
-//   header   i32: the number of the schedule; kBeat, to show that rank 0 is there; or kEnd
+//   header   i32: the number of the schedule; kBeat, to show that rank 0 is there; kLoad; or kEnd
 //   inputs   all inputs of its function, in order of the ports, in one broadcast
+//   load     after kLoad: which weights; then, in rounds, how each rank's load goes, until none is under way
 //
 // A broadcast ends by the transport's patience. Rank 0 sends a beat when there was no step for kBeatEvery, which all
 // ranks answer: so between steps, too, each learns within the patience that another hangs, and sooner that one is gone.
@@ -21,6 +22,12 @@
 
 namespace systole {
 
+// The weights of a run's checkpoint, and the hash of what is in it: ranks of several machines may have other files.
+struct RankedWeights {
+  std::int64_t step = 0;
+  std::uint64_t hash = 0;
+};
+
 // Rank 0's side. Thread safety: all of it; steps wait for a beat under way.
 class LeadingSteps {
  public:
@@ -34,6 +41,9 @@ class LeadingSteps {
 
   // Sends the step, and runs it here. Errors: those of the communicator and the device; all that follow are the same.
   Status run(Executor& executor, const Schedule& schedule);
+  // Has all ranks load these weights, this one by `own`, and waits however long that takes. Calls `own` on another thread.
+  // Errors: of a load, with its rank: each rank's parameters are undefined, and the ranks go on; those of the communicator.
+  Status load(const RankedWeights& weights, const std::function<Status()>& own);
   // Why the ranks cannot go on, if they cannot: of a step or of a beat.
   std::optional<Error> failure() const;
 
@@ -54,7 +64,10 @@ class LeadingSteps {
 };
 
 // The other ranks' side: runs what rank 0 sends until it ends. `stays`: asked at each header; false leaves, which ends
-// the others with an error. Errors: as LeadingSteps::run; interrupted: it left.
-Status follow_steps(Executor& executor, Communicator& ranks, const std::function<bool()>& stays = {});
+// the others with an error. `load`: fills the executor with this rank's part of the weights; on another thread.
+// Errors: as LeadingSteps::run; interrupted: it left.
+using LoadRankedWeights = std::function<Status(const RankedWeights&)>;
+Status follow_steps(Executor& executor, Communicator& ranks, const std::function<bool()>& stays = {},
+                    const LoadRankedWeights& load = {});
 
 }  // namespace systole

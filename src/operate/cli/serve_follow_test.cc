@@ -156,6 +156,30 @@ TEST(ServeFollow, newer_checkpoints_are_served_while_clients_stream_and_a_damage
   EXPECT_TRUE(fresh.stop().ok()) << fresh.err();
 }
 
+TEST(ServeFollow, ranks_change_together_and_answer_as_one_process) {
+  const SystoleRunner systole;
+  write_served_workload(systole);
+  const Captured made = systole.run({"run", "job.yaml", "--backend", "reference", "--folder", "followed"});
+  ASSERT_EQ(made.exit.code, 0) << made.err;
+  std::string before, after;
+  {
+    Server server(systole,
+                  {"--ranks", "2", "--follow", "latest", "--follow-every", "0.05", "--name", "tiny-1", "--slots", "2"},
+                  "followed");
+    before = streamed(server);
+    const Captured more = systole.run({"resume", "followed", "--backend", "reference", "--set", "train.steps=4"});
+    ASSERT_EQ(more.exit.code, 0) << more.err;
+    EXPECT_TRUE(comes_true([&] { return step_of(server) == "4"; })) << server.err();
+    after = streamed(server);
+    EXPECT_NE(before, after);
+    EXPECT_TRUE(server.stop().ok()) << server.err();
+  }
+  Server alone(systole, {"--name", "tiny-1"}, "followed");
+  EXPECT_EQ(step_of(alone), "4");
+  EXPECT_EQ(streamed(alone), after);
+  EXPECT_TRUE(alone.stop().ok()) << alone.err();
+}
+
 TEST(ServeFollow, blessed_ones_alone_and_what_cannot_be_followed_is_refused) {
   const SystoleRunner systole;
   write_served_workload(systole);

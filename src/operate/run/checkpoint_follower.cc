@@ -6,10 +6,36 @@
 #include "execute/train/state.h"
 #include "execute/train/training_job.h"
 #include "ground/base/errors.h"
+#include "ground/base/hash.h"
 
 namespace systole {
 
 using checkpoint::Verify;
+
+namespace {
+
+RankedWeights ranked(const checkpoint::Checkpoint& from) {
+  std::string chunks;  // named by their contents
+  for (const checkpoint::ChunkFile& chunk : from.manifest().chunks) chunks += fmt::format("{}\n", chunk.hash);
+  return {from.manifest().step, hash64(chunks)};
+}
+
+}  // namespace
+
+Status load_checkpoint(Engine& engine, const ServedModel& model, const checkpoint::Checkpoint& from) {
+  return load_engine(engine, model, [&](Executor& executor) { return load_parameters(executor, from, model.part); });
+}
+
+Status load_checkpoint_on_ranks(Engine& engine, const ServedModel& model, const checkpoint::Checkpoint& from) {
+  const auto own = [&] { return load_checkpoint(engine, model, from); };
+  return engine.leads() == nullptr ? own() : engine.leads()->load(ranked(from), own);
+}
+
+Status load_ranked(Engine& engine, const ServedModel& model, const RankedWeights& weights) {
+  const auto from = TRY(checkpoint::open_step(model.checkpoints->folder, weights.step, Verify::lengths));
+  if (ranked(from).hash == weights.hash) return load_checkpoint(engine, model, from);
+  return error(ErrorKind::invalid, "its checkpoint of step {} is another than rank 0's", weights.step);
+}
 
 class CheckpointFollower::Source {
  public:
@@ -38,7 +64,7 @@ class CheckpointFollower::Source {
       options_.warning(of_step(wanted, opened.error()));
       return served;
     }
-    const Status loaded = load(engine, *opened);
+    const Status loaded = load_checkpoint_on_ranks(engine, model_, *opened);
     if (loaded.ok()) {
       options_.served(wanted);
       return wanted;
@@ -50,10 +76,6 @@ class CheckpointFollower::Source {
   }
 
  private:
-  Status load(Engine& engine, const checkpoint::Checkpoint& from) const {
-    return load_engine(engine, model_, [&](Executor& executor) { return load_parameters(executor, from); });
-  }
-
   // The engine's parameters are undefined.
   Result<std::int64_t> load_another(Engine& engine, std::int64_t failed, std::int64_t served, Error why) const {
     std::vector<std::int64_t> others{served};
@@ -63,7 +85,7 @@ class CheckpointFollower::Source {
     }
     for (const std::int64_t step : others) {
       const auto opened = checkpoint::open_step(place().folder, step, Verify::contents);
-      const Status loaded = opened.ok() ? load(engine, *opened) : Status(opened.error());
+      const Status loaded = opened.ok() ? load_checkpoint_on_ranks(engine, model_, *opened) : Status(opened.error());
       if (loaded.ok()) return step;
       why.others.push_back(loaded.error());
     }

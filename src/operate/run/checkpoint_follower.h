@@ -21,10 +21,19 @@
 #include <string>
 #include <thread>
 
+#include "execute/serve/rank_steps.h"
 #include "execute/serve/serving_thread.h"
 #include "operate/run/served_model.h"
 
 namespace systole {
+
+// Fills an engine of a run's model with another of its checkpoints; a rank's engine with its part of it. Errors: as
+// load_engine.
+Status load_checkpoint(Engine& engine, const ServedModel& model, const checkpoint::Checkpoint& from);
+// The same by all ranks of the engine, if it leads others. Errors also: as LeadingSteps::load.
+Status load_checkpoint_on_ranks(Engine& engine, const ServedModel& model, const checkpoint::Checkpoint& from);
+// What rank 0 sends of it. Errors: invalid: this rank has other weights of the step; those of opening and loading it.
+Status load_ranked(Engine& engine, const ServedModel& model, const RankedWeights& weights);
 
 enum class Followed { latest, blessed };  // blessed: by `systole ckpt bless`
 

@@ -199,7 +199,6 @@ Result<HttpServerOptions> ServeOptions::server() const {
 Status ServeOptions::check() const {
   TRY(check_prefill(prefill_tokens));
   TRY(hold_of(*this));
-  TRY(check_without_ranks(ranks, !follow.empty(), "--follow"));
   TRY(check_without_ranks(ranks, !lora.empty(), "--lora"));
   return {};
 }

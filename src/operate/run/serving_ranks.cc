@@ -19,6 +19,7 @@
 #include "ground/net/tls.h"
 #include "ground/process/machine.h"
 #include "ground/process/signal_watch.h"
+#include "operate/run/checkpoint_follower.h"
 #include "operate/run/rank_messages.h"
 
 namespace systole {
@@ -265,7 +266,9 @@ class FollowingRank {
   }
   Status follow() {
     const SignalWatch watch;
-    return follow_steps(engine_->executor(), *communicator_, [&watch] { return watch.count() < 2; });
+    return follow_steps(
+        engine_->executor(), *communicator_, [&watch] { return watch.count() < 2; },
+        [this](const RankedWeights& weights) { return load_ranked(*engine_, *model_, weights); });
   }
   // Rank 0 says it.
   void tell(const Error& why) { (void)client_->set(key_of("failed", asked_.rank), to_text(why)); }
