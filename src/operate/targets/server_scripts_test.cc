@@ -325,5 +325,18 @@ TEST_F(ServeScripts, a_server_whose_keeper_was_killed_is_stopped) {
   EXPECT_EQ(stopped.out, "node1: no server\n");
 }
 
+// A process may be listed for a moment after its SIGKILL: the stand-in's first list is such a one.
+TEST_F(ServeScripts, a_keeper_that_ends_while_it_is_asked_does_not_leave_its_server) {
+  render_here(served("serve-small.yaml", here({"ssh.hosts=[node1]"})), "ssh");
+  ASSERT_EQ(shell("sh files/serve.sh start").exit.code, 0);
+  program("ps",
+          "#!/bin/sh\n[ ! -e listed ] || PATH=/usr/bin:/bin exec ps \"$@\"\n: >listed\nread -r _ session <pid\n"
+          "echo \"$session S\"\n");
+  const Captured stopped =
+      shell("read -r keeper session <runs/serve-small/pid; kill -KILL \"$keeper\"; sh files/serve.sh stop");
+  EXPECT_EQ(stopped.exit.code, 0) << stopped.err;
+  EXPECT_EQ(stopped.out, "node1: no server\n");
+}
+
 }  // namespace
 }  // namespace systole

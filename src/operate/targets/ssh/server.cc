@@ -77,13 +77,23 @@ look)
 stop)
   if is_there; then
     read -r keeper session <pid
-    # If what keeps it was killed, the server itself is asked.
-    if pgrep -s "$session" | grep -qx "$keeper"; then
-      kill -TERM "$keeper"
-    else
-      pkill -TERM -s "$session"
-    fi
-    if ! flock -w LONGEST lock true; then
+    asked='' left=LONGEST
+    while [ "$left" -gt 0 ]; do
+      # The server itself is asked if what keeps it was killed, which may show only a moment later.
+      case " $(ps -o sid=,stat= -p "$keeper")" in
+      *" $session "[!Z]*)
+        [ -n "$asked" ] || kill -TERM "$keeper"
+        asked=${asked:-keeper}
+        ;;
+      *)
+        [ "$asked" = server ] || pkill -TERM -s "$session"
+        asked=server
+        ;;
+      esac
+      ! flock -w 1 lock true || break
+      left=$((left - 1))
+    done
+    if [ "$left" = 0 ]; then
       say "it has not ended in LONGEST seconds" >&2
       exit 1
     fi
