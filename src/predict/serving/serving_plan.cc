@@ -211,6 +211,26 @@ std::string rate_text(double rate) {
   return rate < 999.5 ? fmt::format("{:.3g}", rate) : with_commas(std::llround(rate));
 }
 
+namespace {
+
+// The least number of devices that hold a replica of `row` in equal parts of parameters and cache. 0: none does, since
+// every device has some of the heads of keys and values.
+std::int64_t parts_that_fit(const ModelSpec& model, const ServingRow& row) {
+  const auto* decoder = std::get_if<DecoderSpec>(&model.family);
+  if (decoder == nullptr) return 0;
+  const std::int64_t heads = decoder->kv_heads > 0 ? decoder->kv_heads : decoder->heads;
+  const ServingMemory& memory = row.memory;
+  for (std::int64_t parts = row.parts + 1; parts <= heads; ++parts)
+    if (heads % parts == 0 &&
+        (memory.parameters + memory.cache) * (static_cast<double>(row.parts) / static_cast<double>(parts)) +
+                memory.rest + memory.outside <=
+            memory.limit)
+      return parts;
+  return 0;
+}
+
+}  // namespace
+
 Error refusal_of(const ServingPlan& plan) {
   const ServingRow& nearest = plan.rows.front();
   Error refused = error(ErrorKind::does_not_fit, "{} carries none of this traffic: {}", nearest.name, nearest.lost);
@@ -218,10 +238,15 @@ Error refusal_of(const ServingPlan& plan) {
   if (!memory.fits() && plan.workload.model.task() == Task::language && plan.options.cache_type == DType::f32 &&
       memory.total() - memory.cache * 0.5 <= memory.limit)
     return std::move(refused).hinted("--set serve.cache=bf16, in which keys and values take half");
-  if (!nearest.memory.fits() && nearest.memory.cache > nearest.memory.limit * 0.1)
+  const bool too_large = !memory.fits() && memory.parameters + memory.rest + memory.outside > memory.limit;
+  if (!memory.fits() && !too_large && memory.cache > memory.limit * 0.1)
     return std::move(refused).hinted(fmt::format("--set serve.slots={}, or a shorter serve.context",
                                                  std::max<std::int64_t>(1, plan.options.slots / 2)));
-  if (!nearest.memory.fits()) return std::move(refused).hinted("--on accelerators with more memory");
+  if (const std::int64_t parts = too_large && nearest.offer ? parts_that_fit(plan.workload.model, nearest) : 0;
+      parts > 0)
+    return std::move(refused).hinted(fmt::format(
+        "--set mesh.model={0}, by which {0} devices hold the model together (--on with {0}, or a multiple)", parts));
+  if (!memory.fits()) return std::move(refused).hinted("--on accelerators with more memory");
   return std::move(refused).hinted("--on faster accelerators, or a longer serve.objective");
 }
 

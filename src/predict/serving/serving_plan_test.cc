@@ -58,6 +58,15 @@ TEST(ServingPlan, pieces_keep_to_the_time_that_a_token_may_take) {
   EXPECT_GT(longer.rows.front().capacity->load, usual.rows.front().capacity->load);
 }
 
+// What is hinted for parameters larger than a device works: the least part that fits, or other accelerators.
+TEST(ServingPlan, a_model_larger_than_a_device_is_hinted_to_several) {
+  const std::vector<std::string> large{"model={preset: llama2-70b}", "serve.parameter=bf16", "serve.cache=bf16",
+                                       "serve.traffic.rate=1", "serve.traffic.requests=100"};
+  EXPECT_TRUE(refusal_of(planned({"a3-highgpu-8g:1"}, large)).hint.starts_with("--set mesh.model=2, "));
+  EXPECT_EQ(refusal_of(planned({"v5e:2x4"}, large)).hint, "--on accelerators with more memory")
+      << "its 8 heads of keys and values are on 8 devices at most";
+}
+
 // With a mesh, as many devices of an offer as it has hold a replica together.
 TEST(ServingPlan, devices_hold_a_replica_together) {
   const std::vector<std::string> large{"model.width=4096", "model.heads=32", "model.kv_heads=8", "serve.traffic.rate=2",
