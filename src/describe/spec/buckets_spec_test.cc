@@ -20,6 +20,8 @@ TEST(BucketsSpec, ReadsEdges) {
   EXPECT_FALSE(w.data.buckets->automatic);
   EXPECT_EQ(w.data.buckets->edges, (std::vector<std::int64_t>{64, 128}));
   EXPECT_FALSE(w.data.packing) << "one piece a row";
+  EXPECT_FALSE(read_workload(job("buckets: [64, 128], packing: null"), "job.yaml").value().data.packing)
+      << "as if it were left out";
 }
 
 TEST(BucketsSpec, AutoHasDefaults) {

@@ -173,8 +173,9 @@ void Reader::read_key(const Key& key) {
 // A derived default may depend on keys that come later in the schema.
 void Reader::derive_again() {
   for (const Key& key : schema().keys) {
-    if (!key.derive || given_.contains(key.path) || failed_.contains(key.when.key) || !applies(key, workload_))
-      continue;
+    const GivenValue* given = given_.find(key.path);
+    const bool here = given != nullptr && !given->value.is_null();
+    if (!key.derive || here || failed_.contains(key.when.key) || !applies(key, workload_)) continue;
     if (preset_default(key.path) == nullptr) key.derive(workload_);
   }
 }
