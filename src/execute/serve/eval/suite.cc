@@ -140,6 +140,12 @@ Result<EvalSuite> read_suite(const std::string& path, std::int64_t limit) {
   const std::string yaml = TRY(files.text_of(path));
   const Node root = TRY(parse_yaml(yaml, path));
   TRY(only_known(root, {"suite", "tasks"}));
+  if (root.is_map() && root.find("suite") == nullptr)
+    return error(ErrorKind::invalid, "a suite says first which version of its form it has")
+        .at(root.where())
+        .coded(ErrorCode::missing_key)
+        .about("suite")
+        .hinted(fmt::format("begin it with suite: {}", kVersion));
   const Node* const version = TRY(root.get("suite"));
   if (const Result<std::int64_t> number = version->as_int(1, kVersion); !number.ok()) {
     return error(ErrorKind::invalid, "suite: {} is no version that this program reads", version->describe())
