@@ -17,15 +17,14 @@ struct KnownPart {
 constexpr KnownPart kParts[] = {
     {"receive", "the request comes in", "clients send slowly, or over a slow network"},
     {"turn", "waits to be read",
-     "requests are read one at a time, and large ones are before it: send tokens instead of long texts, or serve more "
+     "requests are read one at a time, and others are before it: send tokens instead of long texts, or serve more "
      "--replicas"},
-    {"encode", "its text becomes tokens",
-     "prompts are long texts, or grammars are large: send tokens, or repeat schemas"},
+    {"encode", "its text becomes tokens", "send tokens instead of long texts, or repeat schemas instead of new ones"},
     {"queue", "waits to begin", "all slots are taken, or the cache is full: more --slots, or more --replicas"},
     {"wait", "waits for the computation of others",
      "prompts of others come in between: a smaller --tpot, or more --replicas"},
     {"prefill", "its prompt is computed",
-     "prompts are long: begin them with the same text, whose keys and values are kept, or take a faster device"},
+     "shorter prompts, prompts that begin with the same text, whose keys and values are kept, or a faster device"},
     {"decode", "its tokens are computed",
      "each token reads all weights: --weights int8, --speculate ngram:4, or a device with more bandwidth"},
     {"sample", "its tokens are drawn", "drawing costs more than computing: simpler grammars, fewer logprobs"},
@@ -126,14 +125,18 @@ std::vector<RequestReport::Part> RequestReport::parts() const {
 
 std::string RequestReport::why(const std::vector<Part>& parts) const {
   const Part& usual = *std::ranges::max_element(parts, {}, &Part::p50);
+  const Part& most = *std::ranges::max_element(parts, {}, &Part::share);
   const Part& slow = *std::ranges::max_element(parts, {}, &Part::slow_share);
   const double median = quantile(totals_, 0.5);
+  const bool many = totals_.size() >= 20;
   std::string text = fmt::format("A request takes {} at the median, {} of it in {}", to_string(Seconds(median)),
                                  percent(median > 0 ? usual.p50 / median : 0), usual.name);
-  if (totals_.size() >= 20)
+  if (many)
     text += fmt::format("; the slowest 5% take {} and more, {} of it in {}",
                         to_string(Seconds(quantile(totals_, 0.95))), percent(slow.slow_share), slow.name);
-  const KnownPart* part = known(totals_.size() >= 20 ? slow.name : usual.name);
+  else if (most.name != usual.name)
+    text += fmt::format("; {} of the time of all is in {}", percent(most.share), most.name);
+  const KnownPart* part = known(many ? slow.name : most.name);
   return text + (part == nullptr ? "." : fmt::format(": {}.", part->advice));
 }
 

@@ -35,5 +35,14 @@ TEST(RequestReport, few_requests_have_no_slowest_twentieth) {
   EXPECT_TRUE(report.node().text_at("why").starts_with("A request takes 500 ms at the median, 80% of it in decode: "));
 }
 
+TEST(RequestReport, the_advice_is_about_the_part_with_most_of_the_time) {
+  RequestReport report;
+  report.add(line(9, 0.1));
+  report.add(line(0, 0.4));
+  report.add(line(0, 0.4));
+  const std::string why = report.node().text_at("why");
+  EXPECT_NE(why.find("in decode; 91% of the time of all is in queue: all slots are taken"), why.npos) << why;
+}
+
 }  // namespace
 }  // namespace systole
