@@ -29,8 +29,11 @@ Result<Fd> open_to_read(const std::string& path, struct stat& info, int flags) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags));
   if (fd.get() < 0 && errno == ENOENT) {
     return error(ErrorKind::not_found, "there is no file '{}'", path)
-        .hinted(path.starts_with('/') ? "check the name"
-                                      : "check the name; it is looked for in the folder the command runs in");
+        .hinted(
+            path.find("://") != path.npos
+                ? "only files of this machine are read here; `systole data stage URL FOLDER` copies those of a bucket"
+            : path.starts_with('/') ? "check the name"
+                                    : "check the name; it is looked for in the folder the command runs in");
   }
   if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0) return os_read_error(errno, "read", path);
   if (S_ISDIR(info.st_mode)) return error(ErrorKind::invalid, "'{}' is a folder, not a file", path);
