@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "ground/base/nearest.h"
 
@@ -99,6 +100,19 @@ bool MachineType::had_by(Provisioning terms) const {
   // A commitment for years is ordered on demand.
   if (terms == Provisioning::commitment_1y || terms == Provisioning::commitment_3y) terms = Provisioning::on_demand;
   return provisioning.empty() || std::ranges::find(provisioning, terms) != provisioning.end();
+}
+
+std::string MachineType::not_had_by(Provisioning terms) const {
+  if (had_by(terms)) return "";
+  const auto words = [](Provisioning one) {
+    std::string text(name_of(one));
+    std::ranges::replace(text, '_', '-');
+    return text;
+  };
+  std::vector<std::string> others;
+  std::ranges::transform(provisioning, std::back_inserter(others), words);
+  return fmt::format("it is not had {}, only by {}",
+                     terms == Provisioning::on_demand ? "on demand" : "by " + words(terms), fmt::join(others, " or "));
 }
 
 std::string MachineType::accelerators_text() const {

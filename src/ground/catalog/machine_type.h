@@ -39,6 +39,8 @@ struct MachineType {
 
   // Whether it is available on these terms; true if unknown.
   bool had_by(Provisioning terms) const;
+  // "it is not had on demand, only by spot or flex-start"; empty: it is.
+  std::string not_had_by(Provisioning terms) const;
   // "8 x h100", "1/8 x rtx-pro-6000", "none".
   std::string accelerators_text() const;
 };

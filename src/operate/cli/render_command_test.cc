@@ -375,5 +375,41 @@ TEST(RenderCommand, stop_names_no_run_that_was_never_submitted) {
   EXPECT_FALSE(says(stopped.err, "bert")) << stopped.err;
 }
 
+// What nobody asked for is not refused: a workload on TPUs may run where there are some.
+TEST(RenderCommand, check_names_no_target_that_was_not_asked_for) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", std::string(kProgram) + "resources: { accelerators: 'v5e:2x2' }\n");
+  const Captured checked = systole.run({"check", "job.yaml"});
+  EXPECT_EQ(checked.exit.code, 0) << checked.err;
+}
+
+constexpr const char* kOnGke = "gke: { project: my-lab-7, cluster: train, location: us-central1-a }\nimage: a/b:1\n";
+
+// gke makes its machines, so the catalog's price is theirs, and a budget buys time at it.
+TEST(RenderCommand, a_budget_on_gke_is_of_the_price_in_the_catalog) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", std::string(kProgram) + kOnGke + "resources: { accelerators: a2-highgpu-1g:2 }\n");
+  const Captured priced = systole.run({"render", "job.yaml", "--on", "gke"});
+  ASSERT_EQ(priced.exit.code, 0) << priced.err;
+  EXPECT_TRUE(says(priced.err, "/h on demand")) << priced.err;
+  const Captured bounded =
+      systole.run({"render", "job.yaml", "--on", "gke", "--replace", "--set", "objective.budget=100", "--set",
+                   "folder=/runs", "--set", "claims={/runs: runs}"});
+  EXPECT_EQ(bounded.exit.code, 0) << bounded.err;
+}
+
+TEST(RenderCommand, a_machine_that_is_not_had_on_demand_has_no_price_so_and_a_warning) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", std::string(kProgram) + kOnGke + "resources: { accelerators: a3-highgpu-1g:1 }\n");
+  const Captured rendered = systole.run({"render", "job.yaml", "--on", "gke"});
+  EXPECT_EQ(rendered.exit.code, 0) << rendered.err;
+  EXPECT_TRUE(says(rendered.err, "unknown on demand: it is not had on demand, only by ")) << rendered.err;
+  EXPECT_TRUE(says(rendered.err, "resources.provisioning: a3-highgpu-1g: it is not had on demand")) << rendered.err;
+  const Captured spot = systole.run({"render", "job.yaml", "--on", "gke", "--out", "spot", "--set",
+                                     "resources.provisioning=spot", "--set", "ranks.notice=10s"});
+  EXPECT_EQ(spot.exit.code, 0) << spot.err;
+  EXPECT_FALSE(says(spot.err, "resources.provisioning: a3-highgpu-1g")) << spot.err;
+}
+
 }  // namespace
 }  // namespace systole::cli

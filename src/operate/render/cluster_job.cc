@@ -63,7 +63,7 @@ Status check_model(const RenderRequest& ask, const ClusterJob& job) {
 
 // The agents' budget arguments. The ledger is in SYSTOLE_STATE if set, otherwise in the run.
 Result<std::string> budget_arguments(const RenderRequest& ask, const ClusterJob& job) {
-  const std::optional<Seconds> time = TRY(budget_time(ask.workload, ask.plan, job.nodes.most));
+  const std::optional<Seconds> time = TRY(budget_time(ask.workload, job.usd_per_hour, job.nodes.most));
   if (!time) return std::string();
   return fmt::format(" --budget-time {:.3f}s ${{SYSTOLE_STATE:+--ledger \"$SYSTOLE_STATE/ledger\"}}", time->count());
 }
@@ -137,6 +137,7 @@ Result<ClusterJob> cluster_job(const RenderRequest& ask, const JobDefaults& defa
   for (Error& one : lacking(*ask.target, {.workload = w, .nodes = at_once, .tpus = job.tpu(), .hardware = job.on}))
     note(std::move(one));
   job.usd_per_hour = usd_per_hour(w, ask.plan, job.nodes.most);
+  if (!job.usd_per_hour && wrong.empty() && defaults.listed_price) job.usd_per_hour = defaults.listed_price(job);
   const Result<std::string> budget = budget_arguments(ask, job);
   if (!budget.ok()) note(budget.error());
   if (!wrong.empty()) return together(std::move(wrong));

@@ -2,6 +2,7 @@
 // A job independent of any target: everything that follows from the workload, its plan, the catalog and the arguments.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,6 +71,8 @@ struct JobDefaults {
   std::int64_t nodes = 1;
   std::optional<CountRange> replicas = {};  // of workload: serve; none: they have to be given or planned
   KubernetesSpec::Launcher launcher = KubernetesSpec::Launcher::systole;
+  // Of all its nodes, for a target that makes them; nothing: unknown.
+  std::function<std::optional<DollarsPerHour>(const ClusterJob&)> listed_price = {};
 };
 // Errors: invalid, unsupported: all at once, as render reports them.
 Result<ClusterJob> cluster_job(const RenderRequest& ask, const JobDefaults& defaults);

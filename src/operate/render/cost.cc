@@ -31,6 +31,12 @@ Price price_of_one(const RenderRequest& ask, const ClusterJob& job, const std::s
                  slice.by_shape());
   }
   Price host = price(PriceOf::machine, machine, 1, "", machine);
+  // Lists have prices on demand of machines that are not had so.
+  const MachineType* type = type_named(ask.facts.machines, machine);
+  if (std::string why = type == nullptr ? "" : type->not_had_by(terms); !why.empty()) {
+    host.amount.reset();
+    host.note = std::move(why);
+  }
   if (job.machine == nullptr || job.machine->host.empty()) return host;
   const auto count = static_cast<std::int64_t>(job.machine->accelerators);
   const std::string words = fmt::format("{} x {}", count, job.machine->accelerator);

@@ -8,9 +8,9 @@ std::optional<DollarsPerHour> usd_per_hour(const Workload& workload, const Plan*
   return {};
 }
 
-Result<std::optional<Seconds>> budget_time(const Workload& workload, const Plan* plan, std::int64_t machines) {
+Result<std::optional<Seconds>> budget_time(const Workload& workload, std::optional<DollarsPerHour> price,
+                                           std::int64_t machines) {
   if (!workload.objective.budget) return std::optional<Seconds>();
-  const std::optional<DollarsPerHour> price = usd_per_hour(workload, plan, machines);
   if (!price || *price <= DollarsPerHour())
     return key_error(ErrorKind::invalid, "objective.budget", "nobody knows what an hour of its machine{} costs",
                      machines == 1 ? "" : "s")

@@ -41,7 +41,7 @@ std::int64_t last_written(const std::string& folder) {
 
 Result<std::optional<Seconds>> budget_of(const Workload& workload, const Plan* plan, std::int64_t machines,
                                          const BudgetArguments& arguments) {
-  if (arguments.time.empty()) return budget_time(workload, plan, machines);
+  if (arguments.time.empty()) return budget_time(workload, usd_per_hour(workload, plan, machines), machines);
   const Result<Seconds> time = as_seconds(Node(arguments.time));
   if (time.ok() && *time > Seconds()) return std::optional(*time);
   return error(ErrorKind::invalid, "--budget-time: '{}' is no time", arguments.time).hinted("--budget-time 3600s");

@@ -9,6 +9,7 @@
 
 #include "ground/base/errors.h"
 #include "ground/base/version.h"
+#include "ground/catalog/hardware.h"
 #include "ground/catalog/tables.h"
 #include "ground/store/sha256.h"
 #include "operate/check/lint.h"
@@ -45,13 +46,17 @@ RenderFacts facts_of(CatalogView& view) {
 }
 
 // The targets that `check` checks a workload against. A job of several nodes that implies none is held to what all
-// targets share.
-std::vector<const JobTargetRow*> targets_checked(const LoadedWorkload& loaded) {
+// targets share, but one on TPUs, which not all have.
+std::vector<const JobTargetRow*> targets_checked(const LoadedWorkload& loaded, CatalogView& view) {
   std::vector<const JobTargetRow*> targets = job_targets_meant(loaded.workload, loaded.source);
   const auto says = [&](std::string_view key) { return has_key(loaded.source, key); };
   const bool many = loaded.workload.kind != Workload::Kind::serve &&
                     (says("resources.nodes") || says("resources.accelerators") || says("resources.gpus_per_node"));
-  if (targets.empty() && many) targets.push_back(&job_targets().front()->row());
+  if (!targets.empty() || !many) return targets;
+  const Result<RequestedHardware> hardware =
+      parse_hardware(view.catalog, view.tables.machines().value(), view.tables.slices().value(),
+                     loaded.workload.resources.accelerators, "resources.accelerators:");
+  if (!hardware.ok() || !hardware->slice) targets.push_back(&job_targets().front()->row());
   return targets;
 }
 
@@ -68,9 +73,9 @@ std::vector<QuotaNote> notes_of(const Rendered& rendered, const Workload& worklo
 
 Result<std::vector<QuotaNote>> check_targets(const LoadedWorkload& loaded, const std::string& environment) {
   std::vector<QuotaNote> notes;
-  const std::vector<const JobTargetRow*> targets = targets_checked(loaded);
-  if (targets.empty()) return notes;
   CatalogView view = TRY(open_catalog_view(*real_clock()));
+  const std::vector<const JobTargetRow*> targets = targets_checked(loaded, view);
+  if (targets.empty()) return notes;
   Workload workload = loaded.workload;
   if (const Result<std::string> planned = set_planned_replicas(view, workload); !planned.ok())
     return loaded.source.placed(planned.error());

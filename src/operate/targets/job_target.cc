@@ -41,7 +41,7 @@ Result<std::unique_ptr<ClusterClient>> JobTarget::open(const ClusterClient::Clus
 Result<Rendered> ClusterJobTarget::render(const RenderRequest& ask) const {
   TRY(check_production(ask));
   TRY(check_batch(ask));
-  const ClusterJob job = TRY(cluster_job(ask, defaults(ask.workload)));
+  const ClusterJob job = TRY(cluster_job(ask, defaults(ask)));
   Rendered rendered = TRY(render_job(ask, job));
   rendered.run = job.run;
   rendered.usd_per_hour = job.usd_per_hour;

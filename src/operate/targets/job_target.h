@@ -43,7 +43,7 @@ class ClusterJobTarget : public JobTarget {
   Result<Rendered> render(const RenderRequest& ask) const final;
 
  private:
-  virtual JobDefaults defaults(const Workload&) const { return {}; }
+  virtual JobDefaults defaults(const RenderRequest&) const { return {}; }
   // Fills in Rendered, except run, folder and usd_per_hour.
   virtual Result<Rendered> render_job(const RenderRequest& ask, const ClusterJob& job) const = 0;
 };

@@ -229,6 +229,9 @@ void add_secrets(const Workload& w, GkeCluster& cluster) {
   if (cluster.secrets) cluster.services.emplace_back("secretmanager");
 }
 
+// A region, if the cluster has no zone.
+const std::string& zone_of(const GkeSpec& gke) { return gke.zone.empty() ? gke.location : gke.zone; }
+
 GkeCluster cluster_of(const RenderRequest& ask, const ClusterJob& job, const std::string& machine) {
   const Workload& w = ask.workload;
   GkeCluster cluster;
@@ -237,7 +240,7 @@ GkeCluster cluster_of(const RenderRequest& ask, const ClusterJob& job, const std
   cluster.name_space = w.kubernetes.name_space;
   cluster.name = w.gke.cluster;
   cluster.location = w.gke.location;
-  cluster.zone = w.gke.zone.empty() ? w.gke.location : w.gke.zone;
+  cluster.zone = zone_of(w.gke);
   cluster.region = gcp_region_of(cluster.zone);
   cluster.network = w.gke.network.empty() ? w.gke.cluster : w.gke.network;
   cluster.driver = name_of(w.gke.driver);
@@ -336,6 +339,14 @@ std::vector<QuotaSpend> gke_spends(QuotaSpend nodes) {
   return {std::move(nodes), system};
 }
 
+std::optional<DollarsPerHour> gke_price(const RenderRequest& ask, const ClusterJob& job) {
+  const Result<std::string> machine = machine_of(ask, job);
+  if (!machine.ok()) return {};
+  const std::string& zone = zone_of(ask.workload.gke);
+  const JobCost cost = cost_of(ask, job, *machine, std::string(gcp_region_of(zone)), zone);
+  return cost.rate(cost.terms ? *cost.terms : cost.each, cost.most);
+}
+
 Result<Rendered> render_gke(const RenderRequest& ask, const ClusterJob& job) {
   std::vector<Error> wrong = refusals(ask, job);
   const Result<std::string> machine = machine_of(ask, job);
@@ -357,6 +368,10 @@ Result<Rendered> render_gke(const RenderRequest& ask, const ClusterJob& job) {
     if (!is_gcp_label(key, value))
       rendered.warnings.push_back(fmt::format(
           "labels: {} stays in the cluster: Google takes lower-case letters, digits, '-' and '_'", comment_text(key)));
+  const MachineType* type = job.slice ? nullptr : type_named(ask.facts.machines, *machine);
+  if (type != nullptr && !type->had_by(job.terms.value_or(Provisioning::on_demand)))
+    rendered.warnings.push_back(fmt::format("resources.provisioning: {}: {}", type->name,
+                                            type->not_had_by(job.terms.value_or(Provisioning::on_demand))));
   rendered.cost = cost_of(ask, job, *machine, cluster.region, cluster.zone);
   rendered.cost->bounded = ask.workload.kubernetes.queued;
   rendered.cost->besides = {"what GKE takes for the cluster, its system machine, disks and traffic"};

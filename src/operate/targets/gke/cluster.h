@@ -107,6 +107,10 @@ inline constexpr std::int64_t kGkeBootDiskGb = 100;  // of each node
 // The quota use of a job's nodes with their disks, and of the cluster and its NAT.
 std::vector<QuotaSpend> gke_spends(QuotaSpend nodes);
 
+// What an hour of a job's nodes costs by the catalog, on the terms that it asks for. Nothing: a price, or the machine,
+// is unknown.
+std::optional<DollarsPerHour> gke_price(const RenderRequest& ask, const ClusterJob& job);
+
 // Errors: of the pods, and of machines that GKE does not have.
 Result<Rendered> render_gke(const RenderRequest& ask, const ClusterJob& job);
 

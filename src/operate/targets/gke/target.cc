@@ -11,7 +11,11 @@ class GkeTarget : public ClusterJobTarget {
   GkeTarget() : ClusterJobTarget("gke") {}
 
  private:
-  JobDefaults defaults(const Workload& workload) const override { return kubernetes_defaults(workload); }
+  JobDefaults defaults(const RenderRequest& ask) const override {
+    JobDefaults all = kubernetes_defaults(ask.workload);
+    all.listed_price = [&ask](const ClusterJob& job) { return gke_price(ask, job); };
+    return all;
+  }
   Result<Rendered> render_job(const RenderRequest& ask, const ClusterJob& job) const override {
     return render_gke(ask, job);
   }

@@ -14,7 +14,7 @@ class KubernetesTarget : public ClusterJobTarget {
   }
 
  private:
-  JobDefaults defaults(const Workload& workload) const override { return kubernetes_defaults(workload); }
+  JobDefaults defaults(const RenderRequest& ask) const override { return kubernetes_defaults(ask.workload); }
   Result<Rendered> render_job(const RenderRequest& ask, const ClusterJob& job) const override {
     return render_kubernetes(ask, job);
   }

@@ -14,7 +14,7 @@ class SlurmTarget : public ClusterJobTarget {
   }
 
  private:
-  JobDefaults defaults(const Workload&) const override { return {.replicas = CountRange{1, 1}}; }
+  JobDefaults defaults(const RenderRequest&) const override { return {.replicas = CountRange{1, 1}}; }
   Result<Rendered> render_job(const RenderRequest& ask, const ClusterJob& job) const override {
     return render_slurm(ask, job);
   }

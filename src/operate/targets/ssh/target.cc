@@ -17,7 +17,8 @@ class SshTarget : public ClusterJobTarget {
 
  private:
   // Without any host, render_ssh reports that they are missing.
-  JobDefaults defaults(const Workload& w) const override {
+  JobDefaults defaults(const RenderRequest& ask) const override {
+    const Workload& w = ask.workload;
     const auto hosts = std::max(static_cast<std::int64_t>(w.ssh.hosts.size()), std::int64_t{1});
     if (w.kind == Workload::Kind::serve) return {.replicas = CountRange{hosts, hosts}};
     return {.nodes = hosts};
