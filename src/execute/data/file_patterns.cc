@@ -5,15 +5,19 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "execute/data/text_source.h"
+#include "ground/base/files.h"
 #include "ground/store/path.h"
 
 namespace systole {
 namespace {
 
-bool has_wildcard(std::string_view name) { return name.find_first_of("*?[") != std::string_view::npos; }
+constexpr std::string_view kWild = "*?[";
+
+bool has_wildcard(std::string_view name) { return name.find_first_of(kWild) != name.npos; }
 
 std::string join(const std::string& folder, const std::string& name) {
   return folder.empty() ? name : folder + "/" + name;
@@ -34,7 +38,39 @@ Result<std::vector<std::string>> matches(Store& store, const std::string& folder
   return found;
 }
 
+// The ending that most files of a folder have; "": it has none, or they have none.
+std::string usual_ending(const std::string& folder) {
+  std::map<std::string, int> counts;
+  std::pair<std::string, int> most{"", 0};
+  for (const std::filesystem::path& path : paths_in(folder)) {
+    const std::string ending = path.extension().string();
+    if (ending.empty() || !is_file(path)) continue;
+    if (const int count = ++counts[ending]; count > most.second) most = {ending, count};
+  }
+  return most.first;
+}
+
+std::string literal(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) pattern += kWild.find(c) == kWild.npos ? std::string(1, c) : fmt::format("[{}]", c);
+  return pattern;
+}
+
 }  // namespace
+
+Result<std::string> below_root(const std::string& path) {
+  std::string below = TRY(absolute_path(path)).substr(1);
+  while (below.ends_with('/')) below.pop_back();
+  return below;
+}
+
+Error folder_for_files(const std::string& folder, std::string_view ending) {
+  std::string below = literal(folder);
+  while (below.ends_with('/')) below.pop_back();
+  const std::string usual = usual_ending(folder);
+  return error(ErrorKind::invalid, "'{}' is a folder", folder)
+      .hinted(fmt::format("name its files: {}/*{}", below, usual.empty() ? ending : usual));
+}
 
 std::string brackets_hint(const std::string& pattern) {
   if (pattern.find('[') == pattern.npos) return "";

@@ -4,6 +4,7 @@
 #include "operate/cli/data_bigquery.h"
 
 #include "execute/data/bigquery/bigquery_jobs.h"
+#include "execute/data/file_patterns.h"
 #include "execute/data/formats/parquet/reader.h"
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
@@ -43,7 +44,8 @@ std::vector<BigQueryField> fields_of(const std::string& schema) {
   if (schema.empty()) return {};
   if (!schema.ends_with(".parquet")) return parse_bigquery_fields(schema).value();
   const std::unique_ptr<Store> root = open_posix_store("/").value();
-  const parquet::File file = parquet::File::open(*root, absolute_path(schema).value().substr(1), schema).value();
+  if (is_folder(schema)) fail(folder_for_files(schema, ".parquet"));
+  const parquet::File file = parquet::File::open(*root, below_root(schema).value(), schema).value();
   return bigquery_fields(file.metadata()).value();
 }
 

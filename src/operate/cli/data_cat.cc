@@ -9,6 +9,7 @@
 #include "execute/data/images/image.h"
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
+#include "ground/base/shell_quoted.h"
 #include "ground/store/object_files.h"
 #include "operate/cli/comma_list.h"
 #include "operate/run/named_objects.h"
@@ -30,6 +31,10 @@ struct FileInPlace {
   std::string path;
 };
 FileInPlace file_named(const std::string& name) {
+  if (is_folder(name)) {
+    fail(error(ErrorKind::invalid, "'{}' is a folder", name)
+             .hinted("name one of its files: systole data ls " + shell_word(name)));
+  }
   if (!is_bucket_uri(name)) return {nullptr, open_posix_store("/").value(), lasting_uri(name).value().path.substr(1)};
   NamedObjects found = find_objects(name, store_access()).value();
   if (found.is_folder || found.objects.size() != 1) {

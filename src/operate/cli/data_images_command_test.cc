@@ -59,5 +59,40 @@ TEST_F(DataImages, probe_measures_images_of_records) {
   EXPECT_TRUE(has(text.err, "hint: systole data cat more.tar --head 3")) << text.err;
 }
 
+// Every option and key that takes files of records, with each spelling of a folder.
+TEST_F(DataImages, a_folder_in_the_place_of_a_file_is_named_with_what_to_type) {
+  systole_.write("job.yaml",
+                 "systole: 1\nname: job\nmodel: { family: gpt, layers: 1, width: 8, heads: 1, context: 8 }\n"
+                 "data: { tokenizer: { vocabulary: 300 }, train: { files: photos/1.txt } }\n"
+                 "train: { batch: 1, steps: 1, optimizer: { kind: sgd, rate: 1 } }\n");
+  systole_.write("rows.tar/a.jsonl", "{}");
+  const auto says = [&](const std::string& words, const std::string& text, const std::string& hint) {
+    const Captured told = systole_.shell("$SYSTOLE " + words);
+    EXPECT_EQ(told.exit.code, 2) << words << told.out;
+    EXPECT_TRUE(has(told.err, text) && has(told.err, "\n  hint: " + hint)) << words << "\n" << told.err;
+    EXPECT_FALSE(has(told.err, "bad path")) << told.err;
+  };
+  for (const std::string folder : {".", "photos", "photos/", "photos/.", "..", "/"}) {
+    const std::string named = fmt::format("'{}' is a folder", folder);
+    std::string below = folder == "/" || folder == "photos/" ? folder.substr(0, folder.size() - 1) : folder;
+    const std::string hint = fmt::format("name its files: {}/*", below);
+    says("data show job.yaml --against " + folder, named, hint);
+    says("data pack out.tar --each file " + folder, named, hint + "\n");
+    says("data pack out.csv " + folder, named, hint + ".");
+    says(fmt::format("check job.yaml --set data.train.files={}", folder), "is a folder", hint + ".");
+    says(fmt::format("check job.yaml --set data.held_out.files={}", folder), "is a folder", hint + ".");
+    says("init --data " + folder, named, hint + ".");
+    says("data cat " + folder, named, "name one of its files: systole data ls " + folder);
+    says("data probe --image jpg " + folder, named, "name one of its files: systole data ls " + folder);
+  }
+  says("data show job.yaml --against rows.tar", "'rows.tar' is a folder", "name its files: rows.tar/*.jsonl\n");
+  says("data cat rows.tar", "'rows.tar' is a folder", "name one of its files: systole data ls rows.tar\n");
+  systole_.write("rows.parquet/a.parquet", "");
+  says("data bigquery 'gs://b/*.csv' p.d.t --schema rows.parquet", "'rows.parquet' is a folder",
+       "name its files: rows.parquet/*.parquet\n");
+  shell("$SYSTOLE data pack mds/ photos/1.txt --to mds");
+  EXPECT_TRUE(has(shell("$SYSTOLE data cat mds/shard.00000.mds").out, "a picture"));
+}
+
 }  // namespace
 }  // namespace systole::cli

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "execute/data/file_patterns.h"
 #include "execute/data/pack.h"
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
@@ -67,13 +68,23 @@ PackOptions packing_of(const DataPackOptions& options, Context& context) {
   return packing;
 }
 
+// `any`: files of any kind are taken.
+[[noreturn]] void refuse_folder(const std::string& folder, bool any) {
+  Error bad = folder_for_files(folder);
+  if (any) bad.hint.resize(bad.hint.rfind("/*") + 2);
+  fail(std::move(bad));
+}
+
 ExitCode data_pack(const DataPackOptions& options, Context& context) {
   const PackOptions packing = packing_of(options, context);
   const std::unique_ptr<Store> root = open_posix_store("/").value();
   std::vector<std::string> below;
-  for (const std::string& file : options.files) below.push_back(absolute_path(file).value().substr(1));
+  for (const std::string& file : options.files) {
+    if (is_folder(file)) refuse_folder(file, packing.whole_files);
+    below.push_back(below_root(file).value());
+  }
   const TextFiles files{root.get(), expand_files(*root, below, "/").value(), "/"};
-  const Packed packed = pack_records(files, *root, absolute_path(options.out).value().substr(1), packing).value();
+  const Packed packed = pack_records(files, *root, below_root(options.out).value(), packing).value();
   context.out.end_progress();
   context.out.data(fmt::format("{}: {} of {}, {} for {} of data", options.out, counted(packed.records, "record"),
                                counted(packed.files, "file"), to_string(packed.written), to_string(packed.bytes)));

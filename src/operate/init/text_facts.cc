@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "execute/data/file_patterns.h"
 #include "execute/data/tokenizer.h"
 #include "execute/data/utf8.h"
 #include "ground/base/counted.h"
@@ -159,9 +160,13 @@ Result<TextFacts> facts_of_text(const std::vector<std::string>& files) {
   const std::unique_ptr<Store> root = TRY(open_posix_store("/"));
   std::vector<std::string> below;
   for (const std::string& file : files) {
-    if (is_folder(file))
-      return error(ErrorKind::invalid, "'{}' is a folder, not a text", file).hinted(file + "/*.txt, in quotes");
-    below.push_back(TRY(absolute_path(file)).substr(1));
+    if (is_folder(file)) {
+      Error bad = folder_for_files(file);
+      bad.message += ", not a text";
+      bad.hint += ", in quotes";
+      return bad;
+    }
+    below.push_back(TRY(below_root(file)));
   }
   const TextFiles text{root.get(), TRY(expand_files(*root, below, "/")), "/"};
   facts.bytes = TRY(size_of(*root, text.paths, facts.estimated));

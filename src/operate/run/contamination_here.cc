@@ -1,5 +1,6 @@
 #include "operate/run/contamination_here.h"
 
+#include "execute/data/file_patterns.h"
 #include "ground/base/files.h"
 #include "operate/run/bucket_files.h"
 #include "operate/run/data_parts.h"
@@ -26,14 +27,9 @@ void add_source(const BuildOptions& build, const std::string& name, Contaminatio
 // The files that a pattern names, as paths of `files`.
 Result<std::vector<std::string>> expand(BucketFiles& files, const std::string& pattern) {
   if (is_bucket_uri(pattern)) return files.expand(pattern);
-  std::vector<std::string> found = TRY(expand_files(files.root(), {TRY(absolute_path(pattern)).substr(1)}, "/"));
-  for (std::string& path : found) {
-    if (is_folder("/" + path)) {
-      return error(ErrorKind::invalid, "'{}' is a folder", pattern)
-          .hinted(fmt::format("name its files: {}/*.jsonl", pattern));
-    }
-    path = "/" + path;
-  }
+  if (is_folder(pattern)) return folder_for_files(pattern, ".jsonl");
+  std::vector<std::string> found = TRY(expand_files(files.root(), {TRY(below_root(pattern))}, "/"));
+  for (std::string& path : found) path = "/" + path;
   return found;
 }
 

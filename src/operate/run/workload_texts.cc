@@ -13,10 +13,9 @@
 namespace systole {
 namespace {
 
-// Converts absolute paths to paths of the store at "/".
 std::vector<std::string> below_root(const std::vector<std::string>& paths) {
   std::vector<std::string> result;
-  for (const std::string& path : paths) result.push_back(absolute_path(path).value().substr(1));
+  for (const std::string& path : paths) result.push_back(systole::below_root(path).value());
   return result;
 }
 
@@ -49,13 +48,12 @@ class FileCheck {
     const std::vector<std::string> below = below_root(patterns);
     const std::size_t before = errors_.size();
     for (std::size_t i = 0; i < below.size(); ++i) {
-      const auto found = expand_files(root_, {below[i]}, "/");
-      if (!found.ok()) {
+      if (is_folder(patterns[i])) {
+        Error bad = folder_for_files(patterns[i]);
+        bad.message = fmt::format("'/{}' is a folder", below[i]);
+        add(std::move(bad), key, i);
+      } else if (const auto found = expand_files(root_, {below[i]}, "/"); !found.ok()) {
         missing(found.error(), patterns[i], key, i);
-      } else if (is_folder(patterns[i])) {
-        add(error(ErrorKind::invalid, "'/{}' is a folder", below[i])
-                .hinted(fmt::format("name its files: {}/*.txt", patterns[i])),
-            key, i);
       }
     }
     if (errors_.size() > before) return {};
