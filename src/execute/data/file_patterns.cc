@@ -67,7 +67,7 @@ Result<std::string> below_root(const std::string& path) {
 Error folder_for_files(const std::string& folder, std::string_view ending) {
   std::string below = literal(folder);
   while (below.ends_with('/')) below.pop_back();
-  const std::string usual = usual_ending(folder);
+  const std::string usual = ending.empty() ? "" : usual_ending(folder);
   return error(ErrorKind::invalid, "'{}' is a folder", folder)
       .hinted(fmt::format("name its files: {}/*{}", below, usual.empty() ? ending : usual));
 }

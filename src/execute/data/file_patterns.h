@@ -13,7 +13,7 @@ namespace systole {
 Result<std::string> below_root(const std::string& path);
 
 // The error for a folder that is named where files are; its hint is a pattern of the files that it has, and where it has
-// none of those that end in `ending`.
+// none of those that end in `ending`; of any files if that is empty.
 Error folder_for_files(const std::string& folder, std::string_view ending = ".txt");
 
 // A hint if `pattern` has brackets, to append to another hint; else empty.

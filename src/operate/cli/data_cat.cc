@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "execute/data/formats/field_names.h"
 #include "execute/data/formats/record_filter.h"
 #include "execute/data/images/image.h"
 #include "ground/base/counted.h"
@@ -63,7 +64,9 @@ std::vector<FieldComparison> needed_by(const std::vector<RecordFilter>& filters)
 
 // A field's value; of an image its format and size: nobody reads its bytes in a terminal.
 Node value_of(RecordReader& reader, const DataRecord& record, std::string_view name) {
-  Node value = reader.value(record, name).value();
+  Result<Node> read = reader.value(record, name);
+  if (!read.ok()) fail(hinted_as("--columns", name, std::move(read).error()));
+  Node value = *std::move(read);
   if (!value.is_map() || value.find("base64") == nullptr) return value;
   const Result<std::string_view> bytes = reader.field(record, name);
   if (!bytes.ok()) return value;
@@ -117,6 +120,16 @@ NamedRecords open_named_records(const std::string& name) {
   FileInPlace place = file_named(name);
   auto reader = open_records({place.files.get(), place.path, name}, format_of(name)).value();
   return {std::move(place.objects), std::move(place.files), std::move(reader)};
+}
+
+Error hinted_as(std::string_view option, std::string_view asked, Error error) {
+  if (error.code != ErrorCode::missing_key || !record_format_of(error.where.file)) return error;
+  const NamedRecords records = open_named_records(error.where.file);
+  DataRecord first;
+  const Result<bool> any = records.reader->next(first);
+  const std::string likely = any.ok() && *any ? likely_field(asked, records.reader->field_names()) : "";
+  if (likely.empty()) return error;
+  return std::move(error).hinted(fmt::format("{} {}", option, shell_word(likely)));
 }
 
 void add_data_cat(Subcommand group, Context& context) {

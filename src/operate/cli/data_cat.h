@@ -18,6 +18,10 @@ struct NamedRecords {
 // Throws Failure: not_found, io, corrupt; invalid (its name says no format).
 NamedRecords open_named_records(const std::string& name);
 
+// Where an option names the field `asked` and a record has no such, the hint says which it has: "--columns jpg". Other
+// errors are as they were.
+Error hinted_as(std::string_view option, std::string_view asked, Error error);
+
 void add_data_cat(Subcommand group, Context& context);
 
 }  // namespace systole::cli

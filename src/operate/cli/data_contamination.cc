@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ground/base/counted.h"
+#include "operate/cli/data_cat.h"
 #include "operate/cli/printer.h"
 #include "operate/run/contamination_here.h"
 
@@ -128,7 +129,10 @@ std::vector<Contamination> found_in(const Compared& all, const ContaminationOpti
   for (std::size_t i = all.held_out; i < all.looked_for.size(); ++i) {
     const std::vector<std::string>& files = all.looked_for[i].files.paths;
     if (why.kind != ErrorKind::invalid || std::ranges::find(files, why.where.file) == files.end()) continue;
-    why.hint += fmt::format("{}of these files the field is --against-field NAME", why.hint.empty() ? "" : "; ");
+    if (why.code == ErrorCode::missing_key)
+      why = hinted_as("--against-field", all.looked_for[i].options.field, std::move(why));
+    else
+      why.hint += fmt::format("{}of these files the field is --against-field NAME", why.hint.empty() ? "" : "; ");
     break;
   }
   fail(std::move(why));

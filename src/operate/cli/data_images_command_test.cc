@@ -59,6 +59,32 @@ TEST_F(DataImages, probe_measures_images_of_records) {
   EXPECT_TRUE(has(text.err, "hint: systole data cat more.tar --head 3")) << text.err;
 }
 
+TEST_F(DataImages, a_misspelt_field_and_a_missing_one_are_hinted_as_they_are_typed) {
+  const auto says = [&](const std::string& words, const std::string& text) {
+    const Captured told = systole_.shell("$SYSTOLE " + words);
+    EXPECT_EQ(told.exit.code, 2) << words << told.out;
+    EXPECT_TRUE(has(told.err, text)) << words << "\n" << told.err;
+    EXPECT_FALSE(has(told.err, "iconv")) << told.err;
+  };
+  says("data probe photos.tar --image jgp", "has no field 'jgp'; it has: jpg, txt\n  hint: --image jpg\n");
+  says("data probe photos.tar --image picture", "\n  hint: --image jpg\n");
+  says(
+      "data probe photos.tar",
+      "error: 'photos.tar' holds images, and is no workload file\n  hint: systole data probe photos.tar --image jpg\n");
+  says("data cat photos.tar --columns jgp", "hint: --columns jpg\n");
+  says("data cat photos.tar --columns tx", "hint: --columns txt\n");
+  says("data pack a.tfrecord photos.tar --field tx", "hint: --field txt\n");
+  for (const char* command : {"check", "plan", "run", "data build", "data show"})
+    says(std::string(command) + " photos.tar",
+         "'photos.tar' is a file of records, not a workload file\n  hint: a workload "
+         "names it: data: { train: { files: photos.tar } }\n");
+  systole_.write("words/1.txt", "a");
+  systole_.write("words/1.cls", "b");
+  shell("$SYSTOLE data pack words.tar 'words/*' --each file");
+  says("data probe words.tar", "'words.tar' is a file of records, not a workload file");
+  says("data probe words.tar --image tx", "hint: --image txt\n");
+}
+
 // Every option and key that takes files of records, with each spelling of a folder.
 TEST_F(DataImages, a_folder_in_the_place_of_a_file_is_named_with_what_to_type) {
   systole_.write("job.yaml",

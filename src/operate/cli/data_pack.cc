@@ -7,6 +7,7 @@
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
 #include "ground/process/signal_watch.h"
+#include "operate/cli/data_cat.h"
 #include "operate/cli/data_pack.h"
 
 namespace systole::cli {
@@ -68,23 +69,18 @@ PackOptions packing_of(const DataPackOptions& options, Context& context) {
   return packing;
 }
 
-// `any`: files of any kind are taken.
-[[noreturn]] void refuse_folder(const std::string& folder, bool any) {
-  Error bad = folder_for_files(folder);
-  if (any) bad.hint.resize(bad.hint.rfind("/*") + 2);
-  fail(std::move(bad));
-}
-
 ExitCode data_pack(const DataPackOptions& options, Context& context) {
   const PackOptions packing = packing_of(options, context);
   const std::unique_ptr<Store> root = open_posix_store("/").value();
   std::vector<std::string> below;
   for (const std::string& file : options.files) {
-    if (is_folder(file)) refuse_folder(file, packing.whole_files);
+    if (is_folder(file)) fail(folder_for_files(file, packing.whole_files ? "" : ".txt"));
     below.push_back(below_root(file).value());
   }
   const TextFiles files{root.get(), expand_files(*root, below, "/").value(), "/"};
-  const Packed packed = pack_records(files, *root, below_root(options.out).value(), packing).value();
+  Result<Packed> made = pack_records(files, *root, below_root(options.out).value(), packing);
+  if (!made.ok()) fail(hinted_as("--field", options.field, std::move(made).error()));
+  const Packed& packed = *made;
   context.out.end_progress();
   context.out.data(fmt::format("{}: {} of {}, {} for {} of data", options.out, counted(packed.records, "record"),
                                counted(packed.files, "file"), to_string(packed.written), to_string(packed.bytes)));

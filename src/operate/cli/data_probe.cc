@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "describe/models/list.h"
+#include "execute/data/formats/record_file.h"
 #include "execute/train/training_job.h"
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
@@ -149,6 +150,7 @@ std::optional<Seconds> step_here(const Workload& workload, Clock& clock) {
 ExitCode data_probe(const ProbeOptions& options, Context& context) {
   if (!options.images.field.empty())
     return probe_images_of(options.workload.path, options.images, Seconds(options.seconds), context);
+  if (record_format_of(options.workload.path)) refuse_records(options.workload.path);
   const LoadedWorkload loaded = load_workload(options.workload).value();
   const Workload& workload = loaded.workload;
   if (workload.data.kind != DataSpec::Kind::text) {

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <thread>
 
+#include "execute/data/images/image.h"
 #include "execute/data/images/image_probe.h"
 #include "ground/base/counted.h"
+#include "ground/base/nearest.h"
 #include "ground/base/shell_quoted.h"
 #include "ground/draw/text_table.h"
 #include "operate/cli/data_cat.h"
@@ -23,6 +25,25 @@ struct ReadImages {
   Seconds time;
 };
 
+// The fields of a record that are images.
+std::vector<std::string> image_fields(RecordReader& reader, const DataRecord& record) {
+  std::vector<std::string> names = reader.field_names();
+  if (names.empty()) names.emplace_back(kWholeRecord);
+  std::erase_if(names, [&](const std::string& name) {
+    const Result<std::string_view> bytes = reader.field(record, name);
+    return !bytes.ok() || !image_format_of(*bytes);
+  });
+  return names;
+}
+
+// Says which field is meant, if the record has an image.
+Error hinted_image(Error error, const std::string& asked, RecordReader& reader, const DataRecord& record) {
+  const std::vector<std::string> images = image_fields(reader, record);
+  const std::vector<std::string> near = nearest(asked, images, 1);
+  if (images.empty()) return hinted_as("--image", asked, std::move(error));
+  return std::move(error).hinted("--image " + shell_word(near.empty() ? images[0] : near[0]));
+}
+
 // The first records, as many as are measured; beyond the fewest for half of `time`.
 ReadImages read_images(const std::string& file, const std::string& field, Seconds time, Clock& clock) {
   const NamedRecords records = open_named_records(file);
@@ -31,7 +52,9 @@ ReadImages read_images(const std::string& file, const std::string& field, Second
   const auto enough = [&] { return read.files.size() >= kFewestImages && read.time >= time * 0.5; };
   for (DataRecord record; read.files.size() < kMostImages && read.size < kMostBytes && !enough();) {
     if (!records.reader->next(record).value()) break;
-    read.files.emplace_back(records.reader->field(record, field).value());
+    Result<std::string_view> image = records.reader->field(record, field);
+    if (!image.ok()) fail(hinted_image(std::move(image).error(), field, *records.reader, record));
+    read.files.emplace_back(*image);
     read.size += Bytes(static_cast<std::int64_t>(read.files.back().size()));
     read.time = clock.now() - began;
   }
@@ -46,6 +69,16 @@ std::vector<std::string> row_of(const char* stage, double images, double bytes, 
 }
 
 }  // namespace
+
+void refuse_records(const std::string& file) {
+  const NamedRecords records = open_named_records(file);
+  DataRecord record;
+  const bool any = records.reader->next(record).value();
+  const std::vector<std::string> images = any ? image_fields(*records.reader, record) : std::vector<std::string>();
+  if (images.empty()) return;
+  fail(error(ErrorKind::invalid, "'{}' holds images, and is no workload file", file)
+           .hinted(fmt::format("systole data probe {} --image {}", shell_word(file), shell_word(images[0]))));
+}
 
 ExitCode probe_images_of(const std::string& file, const ImageProbeOptions& options, Seconds time, Context& context) {
   const int side = static_cast<int>(std::min<std::int64_t>(options.size, std::numeric_limits<int>::max()));

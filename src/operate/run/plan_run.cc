@@ -8,6 +8,7 @@
 
 #include "describe/partition/pipeline.h"
 #include "describe/program/collectives_of.h"
+#include "execute/data/formats/record_file.h"
 #include "ground/base/files.h"
 #include "ground/base/shell_quoted.h"
 #include "ground/base/text_file.h"
@@ -49,6 +50,10 @@ Result<Workload> workload_in(const std::string& path, const WorkloadOptions& opt
     return error(ErrorKind::invalid, "'{}' is a folder, not a workload file", path)
         .hinted(run ? fmt::format("it holds a run: systole resume {}, or its {}/workload.yaml", shell_word(path), path)
                     : "name the YAML file: examples/quickstart.yaml is one to begin with");
+  }
+  if (is_file(path) && record_format_of(path)) {
+    return error(ErrorKind::invalid, "'{}' is a file of records, not a workload file", path)
+        .hinted(fmt::format("a workload names it: data: {{ train: {{ files: {} }} }}", path));
   }
   const Result<std::string> text = read_text_file(path, kMost);
   if (text.ok()) return read_workload(*text, path, options, source);

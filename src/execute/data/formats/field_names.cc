@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "execute/data/formats/field_path.h"
+#include "ground/base/nearest.h"
 
 namespace systole {
-
 Result<std::string_view> nested_field(const RecordPlace& place, std::string_view what, std::string_view name,
                                       std::span<const std::string_view> names,
                                       const std::function<Result<std::string_view>(std::size_t)>& value_of,
@@ -30,23 +30,28 @@ Result<std::string_view> nested_field(const RecordPlace& place, std::string_view
   return std::string_view(scratch);
 }
 
+// "text" is the default, which nobody has mistyped.
+std::string likely_field(std::string_view name, std::span<const std::string> names) {
+  const std::vector<std::string> near = nearest(name, names, 1);
+  if (!near.empty() && name != "text") return near[0];
+  for (const char* likely : {"text", "txt"})
+    if (std::ranges::find(names, likely) != names.end()) return likely;
+  return names.empty() ? "" : names[0];
+}
+
 Error no_such_field(const RecordPlace& place, std::string_view what, std::string_view name,
                     std::span<const std::string_view> names) {
   constexpr std::size_t kShown = 20;
-  std::vector<std::string_view> sorted(names.begin(), names.end());
+  std::vector<std::string> sorted(names.begin(), names.end());
   std::ranges::sort(sorted);
-  std::string hint = sorted.empty() ? "" : fmt::format("field: {}", sorted[0]);
-  for (const std::string_view likely : {"txt", "text"})
-    if (std::ranges::find(sorted, likely) != sorted.end()) hint = fmt::format("field: {}", likely);
+  const std::string hint = sorted.empty() ? "" : "field: " + likely_field(name, sorted);
   const std::size_t more = sorted.size() - std::min(sorted.size(), kShown);
   sorted.resize(sorted.size() - more);
   const std::string there =
       fmt::format("{}{}", fmt::join(sorted, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
-  if (is_whole(name))
-    return record_error(ErrorKind::invalid, place,
-                        fmt::format("which field of the {} is meant? It has: {}", what, there), hint);
-  return record_error(ErrorKind::invalid, place, fmt::format("the {} has no field '{}'; it has: {}", what, name, there),
-                      hint);
+  const std::string wrong = is_whole(name) ? fmt::format("which field of the {} is meant? It has: {}", what, there)
+                                           : fmt::format("the {} has no field '{}'; it has: {}", what, name, there);
+  return record_error(ErrorKind::invalid, place, wrong, hint).coded(ErrorCode::missing_key);
 }
 
 }  // namespace systole

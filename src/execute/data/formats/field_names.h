@@ -8,7 +8,6 @@
 
 namespace systole {
 
-// "record 3: the sample has no field 'text'; it has: jpg, txt". `what`: what a record of the format is called.
 // Whether the record as it is is meant; a record of one field only stands for it.
 inline bool is_whole(std::string_view name) { return name.empty() || name == kWholeRecord; }
 
@@ -19,7 +18,12 @@ Result<std::string_view> nested_field(const RecordPlace& place, std::string_view
                                       const std::function<Result<std::string_view>(std::size_t)>& value_of,
                                       std::string& scratch);
 
+// "record 3: the sample has no field 'text'; it has: jpg, txt", with the code missing_key. `what`: what a record of the
+// format is called. The hint is the likely field as the key of a workload: "field: txt".
 Error no_such_field(const RecordPlace& place, std::string_view what, std::string_view name,
                     std::span<const std::string_view> names);
+
+// Which of the fields there are is probably meant; "" if there are none.
+std::string likely_field(std::string_view name, std::span<const std::string> names);
 
 }  // namespace systole
