@@ -116,10 +116,28 @@ TEST_F(BucketData, objects_in_memory_are_read_there) {
     EXPECT_FALSE(requests[i].query.contains("alt")) << "no bytes again: " << requests[i].target;
   for (const std::filesystem::path& file : ours) std::filesystem::remove(file);
 
-  write("large", "texts/*.txt", ", cache: { memory: 900TiB }");
+  write("large", "\"gs://bucket/texts/*.txt\"", ", cache: { memory: 900TiB }");
   const Captured checked = run("check large.yaml --backend reference");
   EXPECT_EQ(checked.exit.code, 0) << checked.err;
   EXPECT_NE(checked.err.find("data.cache.memory: 900 TiB, and /dev/shm has "), std::string::npos) << checked.err;
+}
+
+TEST_F(BucketData, a_cache_of_a_text_that_is_here_is_said_to_keep_nothing) {
+  for (const auto& [cache, key] : {std::pair("{ memory: 16MiB }", "data.cache.memory"),
+                                   {"{ limit: 1GiB }", "data.cache.limit"},
+                                   {"{ limit: 1GiB, memory: 900TiB }", "data.cache.memory"}}) {
+    write("here", "texts/*.txt", fmt::format(", cache: {}", cache));
+    const std::string said = fmt::format("{}: it keeps objects of buckets, and the text is read where it is", key);
+    for (const char* command : {"check", "plan", "run"}) {
+      const Captured told = run(fmt::format("{} here.yaml --backend reference", command));
+      EXPECT_EQ(told.exit.code, 0) << told.err;
+      EXPECT_NE(told.err.find(said), std::string::npos) << command << told.err;
+      EXPECT_NE(told.err.find("hint: take it out, or name the text by its URI"), std::string::npos) << told.err;
+    }
+  }
+  write("there", "\"gs://bucket/texts/*.txt\"", ", cache: { limit: 1GiB }");
+  const Captured told = run("check there.yaml --backend reference");
+  EXPECT_EQ(told.err.find("it keeps objects of buckets"), std::string::npos) << told.err;
 }
 
 TEST_F(BucketData, text_that_changed_is_refused_by_its_name) {

@@ -66,7 +66,7 @@ ExitCode plan(const PlanOptions& options, Context& context) {
         "ranks.tls: its cost is not in the estimate, which is of ranks of one machine: they share memory",
         "systole run --dry-run with --rendezvous, as the nodes will have it, counts it");
   if (const auto cut = prepared.data.cut_pairs()) context.out.warning(*cut);
-  if (const auto crowded = crowded_cache(workload)) context.out.warning(*crowded);
+  if (const auto cache = cache_warning(workload)) context.out.warning(*cache);
   if (prepared.origin) context.out.message(fmt::format("begins from '{}' (resume.from)", prepared.origin->name));
   if (const auto idle = idle_axes(prepared)) context.out.warning(*idle);
   if (const auto ragged = empty_rows(prepared.workload))

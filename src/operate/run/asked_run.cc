@@ -192,7 +192,7 @@ void warn_of(const RequestedRun& run, const PlannedRun& prepared, const RunMessa
     messages.warning(error(ErrorKind::not_found, "ranks.tls: its cost is not in the estimate: it was not measured here")
                          .hinted("systole calibrate"));
   if (const auto cut = prepared.data.cut_pairs()) messages.warning(*cut);
-  if (const auto crowded = crowded_cache(run.workload)) messages.warning(*crowded);
+  if (const auto cache = cache_warning(run.workload)) messages.warning(*cache);
   if (prepared.weights && prepared.weights->head_is_embedding) {
     messages.warning(error(
         ErrorKind::invalid,

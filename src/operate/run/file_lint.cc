@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "execute/data/file_patterns.h"
 #include "execute/data/text_source.h"
 #include "ground/base/counted.h"
 #include "ground/base/files.h"
 #include "ground/store/object_tiers.h"
 #include "ground/store/store.h"
+#include "operate/run/named_objects.h"
 #include "operate/run/run_mixture.h"
 
 namespace systole {
@@ -17,6 +19,12 @@ constexpr Bytes kTiny = 64 * kKiB, kHuge = 4 * kGiB;
 
 // Network file systems whose rename and fsync keep what a disk's keep, as far as their servers do.
 bool is_remote(MountKind mount) { return mount != MountKind::disk && mount != MountKind::memory; }
+
+bool reads_objects(const DataSpec& data) {
+  const auto any = [](const TextSpec& text) { return std::ranges::any_of(text.files, is_bucket_uri); };
+  return any(data.train) || any(data.held_out) ||
+         std::ranges::any_of(data.mixture.sources, any, &MixtureSpec::Source::text);
+}
 
 }  // namespace
 
@@ -51,11 +59,23 @@ std::vector<Lint> mount_lint(const std::string& key, MountKind mount) {
   return {};
 }
 
-std::optional<Error> crowded_cache(const Workload& workload) {
-  const std::optional<Bytes>& limit = workload.data.cache_memory;
-  std::optional<Error> crowded = limit ? crowded_memory(*limit) : std::nullopt;
-  if (crowded) crowded->message = "data.cache.memory: " + crowded->message;
-  return crowded;
+std::optional<Lint> cache_lint(const Workload& workload) {
+  const DataSpec& data = workload.data;
+  if (!data.cache_memory && !data.cache_limit) return std::nullopt;
+  const char* const key = data.cache_memory ? "data.cache.memory" : "data.cache.limit";
+  if (!reads_objects(data))
+    return Lint{"cache_of_nothing", key,
+                "it keeps objects of buckets, and the text is read where it is: nothing is kept",
+                "take it out, or name the text by its URI in a bucket, gs:// or s3://"};
+  const auto crowded = data.cache_memory ? crowded_memory(*data.cache_memory) : std::nullopt;
+  if (!crowded) return std::nullopt;
+  return Lint{"cache_beyond_memory", key, crowded->message, crowded->hint};
+}
+
+std::optional<Error> cache_warning(const Workload& workload) {
+  const std::optional<Lint> lint = cache_lint(workload);
+  if (!lint) return std::nullopt;
+  return key_error(ErrorKind::invalid, lint->key, "{}", lint->text).hinted(lint->hint);
 }
 
 std::vector<Lint> file_lint(const Workload& workload) {
@@ -65,15 +85,13 @@ std::vector<Lint> file_lint(const Workload& workload) {
   if (!saves.empty() && saves.find("://") == saves.npos) add(mount_lint("checkpoint.folder", mount_kind_at(saves)));
   if (workload.data.kind != DataSpec::Kind::text) return found;
   add(mount_lint("data.folder", mount_kind_at(workload.data.folder)));
-  const std::optional<Bytes>& memory = workload.data.cache_memory;
-  if (const auto crowded = memory ? crowded_memory(*memory) : std::nullopt)
-    found.push_back({"cache_beyond_memory", "data.cache.memory", crowded->message, crowded->hint});
+  if (auto cache = cache_lint(workload)) found.push_back(*std::move(cache));
   const Result<std::unique_ptr<Store>> root = open_posix_store("/");
   std::vector<std::string> patterns;
   const bool is_mixture = !workload.data.mixture.sources.empty();
   for (const Workload& one : is_mixture ? workloads_of_sources(workload) : std::vector{workload})
     for (const std::string& file : one.data.train.files)
-      if (const Result<std::string> path = absolute_path(file); path.ok()) patterns.push_back(path->substr(1));
+      if (const Result<std::string> path = below_root(file); path.ok()) patterns.push_back(*path);
   if (!root.ok() || patterns.empty()) return found;
   const auto files = expand_files(**root, patterns, "/");
   if (!files.ok() || files->empty()) return found;

@@ -19,7 +19,9 @@ std::vector<Lint> size_lint(std::int64_t files, Bytes bytes, MountKind mount);
 // Of the folder of a key, on such a file system.
 std::vector<Lint> mount_lint(const std::string& key, MountKind mount);
 
-// A warning: /dev/shm has less room than data.cache.memory. Nothing: it has, or there is no such tier.
-std::optional<Error> crowded_cache(const Workload& workload);
+// Of data.cache: nothing of this text is kept there, or /dev/shm has less room than data.cache.memory.
+std::optional<Lint> cache_lint(const Workload& workload);
+// The same as a warning.
+std::optional<Error> cache_warning(const Workload& workload);
 
 }  // namespace systole
