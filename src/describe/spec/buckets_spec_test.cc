@@ -53,15 +53,19 @@ TEST(BucketsSpec, RefusesWhatMakesNoSense) {
       {job("buckets: [0, 64]"), "data.buckets: 0 is too low"},
       {job("buckets: []"), "expected auto, or a list of row lengths"},
       {job("buckets: none"), "expected auto, or a list of row lengths"},
+      {job("buckets: aotu"), "expected auto, or a list of row lengths such as [64, 128, 256], found text 'aotu'"},
+      {job("buckets: aotu"), "hint: did you mean 'auto'?"},
+      {job("buckets: AUTO"), "hint: did you mean 'auto'?"},
       {job("buckets: 64"), "expected auto, or a list of row lengths"},
-      {job("buckets: [64, 512]"), "rows of 512 for a model of context 256"},
-      {job("buckets: auto, packing: true"), "packing fills rows with several documents"},
+      {job("buckets: [64, 512]"), "data.buckets: rows of 512 for a model of context 256"},
+      {job("buckets: auto, packing: true"), "data.packing fills rows with several documents"},
       {job("buckets: [64], waste: 2%"), "data.waste means nothing with data.buckets: a list"},
       {job("shapes: 2"), "data.shapes means nothing without data.buckets"},
       {job("buckets: auto, waste: 200%"), "200% is no fraction"},
       {job("buckets: auto, shapes: 0"), "data.shapes: 0 is too low"},
-      {job("buckets: auto, mixture: { sources: { a: { files: a.txt } } }"), "the order of a mixture is by rows"},
-      {job("buckets: auto", t5), "pairs have rows of two lengths"},
+      {job("buckets: auto, mixture: { sources: { a: { files: a.txt } } }"),
+       "data.buckets: the order of a mixture is by rows"},
+      {job("buckets: auto", t5), "data.buckets: pairs have rows of two lengths"},
   };
   for (const auto& [text, message] : wrong) {
     const Result<Workload> read = read_workload(text, "job.yaml");

@@ -222,7 +222,9 @@ Codec interval_codec(Field<Interval> at) {
       [](const Node& node) -> Result<Interval> {
         if (is(node, "never")) return Interval{};
         if (node.kind() == NodeKind::number) return Interval{TRY(read_count(node, 1, kMostSteps)), {}};
-        return Interval{0, TRY(read_seconds(node))};
+        Result<Seconds> time = read_seconds(node);
+        if (!time.ok()) return nearly(node, std::move(time).error(), {"never"});
+        return Interval{0, *time};
       },
       [](const Interval& value) {
         if (value.never()) return Node("never");

@@ -35,7 +35,8 @@ Codec recompute_codec(Field<RecomputeSpec> at) {
         if (is(node, "none")) return RecomputeSpec{Kind::none, {}};
         if (is(node, "attention")) return RecomputeSpec{Kind::attention, {}};
         if (is(node, "block")) return RecomputeSpec{Kind::block, {}};
-        return node.wrong("none, attention, block, or a list of names of values");
+        return nearly(node, node.wrong("none, attention, block, or a list of names of values"),
+                      {"none", "attention", "block"});
       },
       [](const RecomputeSpec& value) {
         switch (value.kind) {

@@ -1,6 +1,7 @@
 #pragma once
 // Building blocks of codecs (codec.cc, codec_layout.cc).
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "describe/spec/codec.h"
+#include "ground/base/nearest.h"
 
 namespace systole {
 
@@ -54,6 +56,20 @@ Node list_node(const std::vector<T>& values) {
 inline Result<std::string> read_text(const Node& node) {
   if (!node.is_scalar() || node.is_null()) return node.wrong("text");
   return node.text();
+}
+
+// Of a node that is neither one of `words` nor anything else that its key takes: with a hint if it is nearly such a word.
+// There are few, so that half of the letters are enough: "aotu".
+inline Error nearly(const Node& node, Error wrong, const std::vector<std::string>& words) {
+  if (node.kind() != NodeKind::string) return wrong;
+  const std::string& text = node.text();
+  if (std::optional<std::string> meant = meant_hint(text, words)) return std::move(wrong).hinted(*std::move(meant));
+  for (const std::string& word : words) {
+    const auto longer = static_cast<int>(std::max(text.size(), word.size()));
+    if (2 * edit_distance(text, word) <= longer)
+      return std::move(wrong).hinted(fmt::format("did you mean '{}'?", word));
+  }
+  return wrong;
 }
 
 // True for a string node equal to `word`; false for a number or bool that is spelled alike.

@@ -239,11 +239,11 @@ void check_serving(const Workload& w, Rules& broken) {
                       "model.vocabulary is missing, and no tokenizer says it",
                       "model.vocabulary: 32000, or model.preset or model.weights"});
   if (w.serve.context && m.context() > 0 && *w.serve.context > m.context())
-    broken.push_back(
-        {{"serve.context"},
-         ErrorKind::invalid,
-         fmt::format("a sequence of {} for a model of context {}", counted(*w.serve.context, "token"), m.context()),
-         fmt::format("serve.context: {} at most", m.context())});
+    broken.push_back({{"serve.context"},
+                      ErrorKind::invalid,
+                      fmt::format("serve.context: a sequence of {} for a model of context {}",
+                                  counted(*w.serve.context, "token"), m.context()),
+                      fmt::format("serve.context: {} at most", m.context())});
   if (w.serve.compute == DType::bf16) {
     const auto refuse = [&](const std::string& why, const char* hint) {
       broken.push_back({{"serve.compute"}, ErrorKind::invalid, fmt::format("bf16, and {}", why), hint});

@@ -17,7 +17,7 @@ Status read_buckets(const Node& node, Workload& w) {
     w.data.buckets = BucketsSpec{.automatic = true};
     return Done{};
   }
-  if (!node.is_sequence() || node.items().empty()) return node.wrong(kWanted);
+  if (!node.is_sequence() || node.items().empty()) return nearly(node, node.wrong(kWanted), {"auto"});
   BucketsSpec buckets;
   for (const Node& item : node.items()) {
     const std::int64_t edge = TRY(read_count(item, 1, kLongestEdge));
@@ -53,19 +53,19 @@ void check_buckets(const Workload& w, std::vector<BrokenRule>& broken) {
   };
   if (w.model.task() == Task::pairs)
     return refuse({"data.buckets", "model.family"}, ErrorKind::unsupported,
-                  "pairs have rows of two lengths, and no buckets", "take data.buckets out");
+                  "data.buckets: pairs have rows of two lengths, and no buckets", "take data.buckets out");
   if (!w.data.mixture.sources.empty())
     return refuse({"data.buckets", "data.mixture.sources"}, ErrorKind::unsupported,
-                  "the order of a mixture is by rows, and a step with buckets takes rows of one length",
+                  "data.buckets: the order of a mixture is by rows, and a step with buckets takes rows of one length",
                   "take data.buckets out, or train on one source");
   if (w.data.packing)
     refuse({"data.packing", "data.buckets"}, ErrorKind::invalid,
-           "packing fills rows with several documents, and with buckets a row has one",
+           "data.packing fills rows with several documents, and with data.buckets a row has one",
            "take data.packing out, or data.buckets");
   const std::int64_t context = w.model.context();
   if (context > 0 && !buckets->edges.empty() && buckets->edges.back() > context)
     refuse({"data.buckets", "model.context"}, ErrorKind::invalid,
-           fmt::format("rows of {} for a model of context {}", buckets->edges.back(), context),
+           fmt::format("data.buckets: rows of {} for a model of context {}", buckets->edges.back(), context),
            fmt::format("lengths of {} at most, or model.context: {}", context, buckets->edges.back()));
 }
 

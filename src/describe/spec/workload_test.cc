@@ -221,6 +221,8 @@ TEST(Workload, each_broken_value_says_why) {
       {"steps: 10", "steps: 10, precision: { parameter: bf61 }", "none of f32, f64"},
       {"steps: 10", "steps: 10, precision: { comput: bf16 }", "did you mean 'compute'?"},
       {"steps: 10", "steps: 10, recompute: all", "none, attention, block"},
+      {"steps: 10", "steps: 10, recompute: atention", "hint: did you mean 'attention'?"},
+      {"name: small", "name: small\ncheckpoint: { every: nevr }", "hint: did you mean 'never'?"},
       {"rate: 1e-3", "rate: 0", "above 0"},
       {"rate: 1e-3", "rate: .inf", "train.optimizer.rate"},
       {"rate: 1e-3", "momentum: 0.9, rate: 1", "train.optimizer.kind: sgd"},
