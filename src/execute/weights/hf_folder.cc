@@ -54,41 +54,57 @@ struct GgufPlace {
   }
 };
 
+// The same with its head, which takes long to read.
+struct OpenGguf {
+  GgufPlace place;
+  GgufFile file;
+
+  static Result<OpenGguf> at(const std::string& path) {
+    GgufPlace place = TRY(GgufPlace::of(path));
+    GgufFile file = TRY(place.open());
+    return OpenGguf{std::move(place), std::move(file)};
+  }
+};
+
 std::vector<ImportedValue> values_of(TokenizerFamily kind, const std::string& file) {
   return {{"data.tokenizer.kind", name_of(kind), false}, {"data.tokenizer.file", to_json(Node(file)), false}};
 }
 
-Result<std::vector<ImportedValue>> values_of_gguf(const std::string& path) {
-  const GgufPlace place = TRY(GgufPlace::of(path));
-  const GgufFile file = TRY(place.open());
-  const auto config = config_of_gguf(file);
-  if (!config.ok()) return place.placed(config.error());
-  std::vector<ImportedValue> values = TRY(values_of_config(*config, path));
-  const auto family = tokenizer_family_of_gguf(file);
-  if (!family.ok()) return place.placed(family.error());
-  for (ImportedValue& value : values_of(*family, path)) values.push_back(std::move(value));
+Result<std::vector<ImportedValue>> values_of_gguf(const OpenGguf& from) {
+  const auto config = config_of_gguf(from.file);
+  if (!config.ok()) return from.place.placed(config.error());
+  std::vector<ImportedValue> values = TRY(values_of_config(*config, from.place.path));
+  const auto family = tokenizer_family_of_gguf(from.file);
+  if (!family.ok()) return from.place.placed(family.error());
+  for (ImportedValue& value : values_of(*family, from.place.path)) values.push_back(std::move(value));
   return values;
 }
 
 // All of the folder but the check of its tensors.
-Result<HfFolder> open_gguf(const std::string& path, const ModelSpec& model) {
-  GgufPlace place = TRY(GgufPlace::of(path));
-  GgufFile file = TRY(place.open());
-  const auto config = config_of_gguf(file);
-  if (!config.ok()) return place.placed(config.error());
+Result<HfFolder> folder_of_gguf(OpenGguf from, const ModelSpec& model) {
+  const auto config = config_of_gguf(from.file);
+  if (!config.ok()) return from.place.placed(config.error());
   HfFolder folder;
-  folder.path = path;
+  folder.path = from.place.path;
   folder.store = make_memory_store();
   TRY(write_whole(*folder.store, kHfConfig, *config));
-  const auto chat = file.has(kGgufChat) ? file.text(kGgufChat) : Result<std::string>("");
-  if (!chat.ok()) return place.placed(chat.error());
+  const auto chat = from.file.has(kGgufChat) ? from.file.text(kGgufChat) : Result<std::string>("");
+  if (!chat.ok()) return from.place.placed(chat.error());
   if (!chat->empty()) TRY(write_whole(*folder.store, kHfChatTemplate, *chat));
-  auto files = weights_of_gguf(std::move(file), *place.store, place.name);
-  if (!files.ok()) return place.placed(std::move(files).error());
+  auto files = weights_of_gguf(std::move(from.file), *from.place.store, from.place.name);
+  if (!files.ok()) return from.place.placed(std::move(files).error());
   folder.files = std::move(*files);
   folder.map = gguf_names(TRY(name_map(model)));
-  folder.home = std::move(place.store);
+  folder.home = std::move(from.place.store);
   return folder;
+}
+
+Result<Tokenizer> tokenizer_of_gguf(const OpenGguf& from) {
+  auto kept = tokenizer_of_gguf(from.file);
+  if (!kept.ok()) return from.place.placed(std::move(kept).error());
+  auto tokenizer = load_for_prompts(std::move(*kept));
+  if (!tokenizer.ok()) return from.place.placed(std::move(tokenizer).error());
+  return tokenizer;
 }
 
 Result<HfFolder> open_safetensors(const std::string& path, const ModelSpec& model) {
@@ -183,7 +199,7 @@ Result<std::string> hash_of_weights(const std::string& path) {
 }
 
 Result<std::vector<ImportedValue>> values_of_weights(const std::string& folder) {
-  if (is_gguf(folder)) return values_of_gguf(folder);
+  if (is_gguf(folder)) return values_of_gguf(TRY(OpenGguf::at(folder)));
   const std::unique_ptr<Store> store = TRY(open_folder(folder));
   if (!TRY(store->exists(kHfConfig))) {
     return error(ErrorKind::not_found, "the folder '{}' has no config.json", folder)
@@ -200,45 +216,66 @@ Result<std::vector<ImportedValue>> values_of_weights(const std::string& folder) 
   return values;
 }
 
-Result<Workload> workload_around(const std::string& folder) {
-  const std::string text = fmt::format(
-      "{{ systole: 1, name: imported, model: {{ weights: {} }}, data: {{ train: {{ files: [none] }} }}, "
-      "train: {{ batch: 1, steps: 1, optimizer: {{ kind: sgd, rate: 1 }} }} }}",
-      to_json(Node(folder)));
+namespace {
+
+// A workload with the model of `path`, whose files imply `values`.
+Result<Workload> workload_with(std::vector<ImportedValue> values, const std::string& path) {
+  values.push_back({"data.tokenizer.kind", name_of(TokenizerFamily::byte_level_bpe), false});
+  values.push_back({"data.tokenizer.file", to_json(Node(path)), false});
+  Node files = Node::sequence();
+  files.push("none");
+  const Node document = Node::map(
+      {{"systole", 1},
+       {"name", "imported"},
+       {"model", Node::map({{"weights", path}})},
+       {"data", Node::map({{"train", Node::map({{"files", std::move(files)}})}})},
+       {"train", Node::map({{"batch", 1}, {"steps", 1}, {"optimizer", Node::map({{"kind", "sgd"}, {"rate", 1}})}})}});
   WorkloadOptions options;
-  options.weights = [](const std::string& path) -> Result<std::vector<ImportedValue>> {
-    std::vector<ImportedValue> values = TRY(values_of_weights(path));
-    values.push_back({"data.tokenizer.kind", name_of(TokenizerFamily::byte_level_bpe), false});
-    values.push_back({"data.tokenizer.file", to_json(Node(path)), false});
-    return values;
-  };
-  Result<Workload> workload = read_workload(text, folder, options);
+  options.weights = [&](const std::string&) -> Result<std::vector<ImportedValue>> { return values; };
+  Result<Workload> workload = workload_from(document, path, options);
   if (workload.ok()) return workload;
-  Error bad = std::move(workload).error();
-  bad.where = {};
+  Error bad = std::move(workload).error();  // its places are those of a document that nobody wrote
+  bad.where = {path};
+  for (Error& other : bad.others) other.where = {path};
   return bad;
 }
 
-Result<HfFolder> open_hf_folder(const std::string& path, const ModelSpec& model) {
-  HfFolder folder = TRY(is_gguf(path) ? open_gguf(path, model) : open_safetensors(path, model));
+Result<HfFolder> fitting_folder(HfFolder folder) {
   if (Status fits = check_weights(folder.files, folder.map); !fits.ok()) {
     Error wrong = std::move(fits).error();
-    wrong.message = fmt::format("the weights in '{}' are not this model's: {}", path, wrong.message);
+    wrong.message = fmt::format("the weights in '{}' are not this model's: {}", folder.path, wrong.message);
     return wrong;
   }
   return folder;
 }
 
-namespace {
+}  // namespace
 
-Result<Tokenizer> read_gguf_tokenizer(const std::string& path) {
-  const GgufPlace place = TRY(GgufPlace::of(path));
-  auto kept = tokenizer_of_gguf(TRY(place.open()));
-  if (!kept.ok()) return place.placed(std::move(kept).error());
-  auto tokenizer = load_for_prompts(std::move(*kept));
-  if (!tokenizer.ok()) return place.placed(std::move(tokenizer).error());
-  return tokenizer;
+Result<Workload> workload_around(const std::string& folder) {
+  return workload_with(TRY(values_of_weights(folder)), folder);
 }
+
+Result<HfFolder> open_hf_folder(const std::string& path, const ModelSpec& model) {
+  return fitting_folder(
+      TRY(is_gguf(path) ? folder_of_gguf(TRY(OpenGguf::at(path)), model) : open_safetensors(path, model)));
+}
+
+Result<HfModel> open_hf_model(const std::string& path) {
+  if (!is_gguf(path)) {
+    Workload workload = TRY(workload_around(path));
+    HfFolder folder = TRY(open_hf_folder(path, workload.model));
+    Tokenizer tokenizer = TRY(tokenizer_of(folder, workload.model));
+    return HfModel{std::move(workload), std::move(folder), std::move(tokenizer)};
+  }
+  OpenGguf from = TRY(OpenGguf::at(path));
+  Workload workload = TRY(workload_with(TRY(values_of_gguf(from)), path));
+  Result<Tokenizer> tokenizer = tokenizer_of_gguf(from);
+  HfFolder folder = TRY(fitting_folder(TRY(folder_of_gguf(std::move(from), workload.model))));
+  if (!tokenizer.ok()) return std::move(tokenizer).error();
+  return HfModel{std::move(workload), std::move(folder), *std::move(tokenizer)};
+}
+
+namespace {
 
 Result<Tokenizer> read_kept(const HfFolder& folder) {
   auto bytes = read_tokenizer(*folder.store, "");
@@ -257,7 +294,7 @@ Result<Tokenizer> read_kept(const HfFolder& folder) {
 }  // namespace
 
 Result<Tokenizer> tokenizer_of(const HfFolder& folder, const ModelSpec& model) {
-  if (is_gguf(folder.path)) return read_gguf_tokenizer(folder.path);
+  if (is_gguf(folder.path)) return tokenizer_of_gguf(TRY(OpenGguf::at(folder.path)));
   const bool t5 = model.task() == Task::pairs;
   if (t5 && TRY(folder.store->exists(kPieces))) {
     auto bytes = read_tokenizer(*folder.store, kPieces);

@@ -53,6 +53,16 @@ Result<HfFolder> open_hf_folder(const std::string& path, const ModelSpec& model)
 Result<std::string> hash_of_weights(const std::string& path);
 // The tokenizer for generation; for a T5 its spiece.model. Errors: not_found, corrupt, unsupported.
 Result<Tokenizer> tokenizer_of(const HfFolder& folder, const ModelSpec& model);
+
+// A model for commands that do not train: its workload (workload_around), files and tokenizer. What stands before a GGUF
+// file's tensors is read once for all of them. Errors: those of workload_around, open_hf_folder and tokenizer_of.
+struct HfModel {
+  Workload workload;
+  HfFolder folder;
+  Tokenizer tokenizer;
+};
+Result<HfModel> open_hf_model(const std::string& path);
+
 // The bytes for Tokenizer::load of a tokenizer in `store`: as read_tokenizer, or those of a GGUF file's.
 Result<std::string> read_any_tokenizer(Store& store, const std::string& path);
 // Loads the executor's parameters: the part that `device` of its mesh holds. `some`: it may have fewer than the model.

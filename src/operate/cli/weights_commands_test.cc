@@ -331,15 +331,22 @@ TEST_P(GgufOfLlama, AreRefusedByName) {
   says(generate("gone.gguf"), 2, "there is no file 'gone.gguf'");
   const std::string good = text_of(systole_.folder() / "model.gguf");
   write_file(good.substr(0, good.size() - 2000));
-  says(generate("model.gguf"), 1, "model.weights: model.gguf: tensor '");
+  says(generate("model.gguf"), 1, "model.gguf: error: tensor '");
   says(generate("model.gguf"), 1, "hint: the file was cut short or damaged: copy it again");
   says(systole_.run({"plan", "job.yaml", "--backend", "reference"}), 1, "model.weights: model.gguf: tensor '");
   write_file(GgufWriter().text("general.architecture", "qwen2").finish());
-  says(generate("model.gguf"), 3, "model.weights: model.gguf: a GGUF model of architecture 'qwen2' cannot be taken");
+  says(generate("model.gguf"), 3, "model.gguf: error: a GGUF model of architecture 'qwen2' cannot be taken");
   write_file(GgufWriter().tensor("a", {256}, 10, std::string(84, 'x')).finish());
   says(generate("model.gguf"), 3, "tensor 'a' at byte 24 is of type Q2_K, which is not read");
   write_file("{}");
-  says(generate("model.gguf"), 1, "model.weights: model.gguf: the file ends at byte 2, in its first four bytes");
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"generate", "model.gguf"},
+                                                {"serve", "model.gguf"},
+                                                {"embed", "model.gguf", "--out", "vectors"},
+                                                {"quantize", "model.gguf", "--out", "packed"}}) {
+    const Captured got = systole_.run(words);
+    says(got, 1, "model.gguf: error: the file ends at byte 2, in its first four bytes");
+    EXPECT_EQ(got.err.find("imported"), std::string::npos) << "of a workload that nobody wrote: " << got.err;
+  }
   std::string extra = good;
   const std::string named = "blk.1.ffn_up.weight", other = "blk.7.ffn_up.weight";
   ASSERT_NE(extra.find(named), extra.npos);

@@ -62,6 +62,28 @@ std::vector<std::byte> bytes_of_value(Engine& engine, int v) {
   return bytes;
 }
 
+// What this process has read of files.
+std::int64_t bytes_read() {
+  std::ifstream io("/proc/self/io");
+  std::string name;
+  std::int64_t bytes = 0;
+  io >> name >> bytes;
+  EXPECT_EQ(name, "rchar:");
+  return bytes;
+}
+
+// Of a large vocabulary it takes longer than all else until a server is ready.
+TEST_F(Quantize, what_stands_before_the_tensors_of_a_gguf_is_read_once) {
+  const std::string path = folder_.path() + "/model.gguf", notes(std::size_t{8} << 20, 'n');
+  std::ofstream(path, std::ios::binary) << gguf_of_folder((kGolden / "llama").string(), notes);
+  const std::int64_t before = bytes_read();
+  const ServedModel model = find_model(path).value();
+  const std::int64_t read = bytes_read() - before;
+  EXPECT_EQ(model.chat_template, notes);
+  EXPECT_GE(read, std::int64_t{8} << 20);
+  EXPECT_LT(read, std::int64_t{12} << 20);
+}
+
 TEST_F(Quantize, makes_the_bits_of_weights_in_int8) {
   for (const std::string name : {"gpt2", "llama", "llama_bf16"}) {
     for (const bool gguf : {false, true}) {

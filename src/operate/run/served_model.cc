@@ -102,8 +102,8 @@ Result<ServedModel> model_of_weights(const std::string& path, const ModelSpec& s
 }
 
 Result<ServedModel> model_of_weights(const std::string& path, const ModelSpec& spec,
-                                     const std::shared_ptr<HfFolder>& folder, std::int64_t part = 0) {
-  Tokenizer tokenizer = TRY(tokenizer_of(*folder, spec));
+                                     const std::shared_ptr<HfFolder>& folder, Tokenizer tokenizer,
+                                     std::int64_t part = 0) {
   const LoadSome load = [folder, part](Executor& executor) { return load_weights(executor, *folder, part, true); };
   ServedModel served = TRY(model_of_weights(path, spec, std::move(tokenizer), DType::f32, load));
   served.stored_rows = [folder, part](const std::string& parameter, const Int8Weight& weight) {
@@ -123,10 +123,10 @@ Result<ServedModel> with_files(ServedModel served, Store& store, const std::stri
 }
 
 Result<ServedModel> model_of_folder(const std::string& path, std::int64_t part) {
-  const Workload workload = TRY(workload_around(path));
-  const auto folder = std::make_shared<HfFolder>(TRY(open_hf_folder(path, workload.model)));
-  ServedModel served = TRY(model_of_weights(path, workload.model, folder, part));
-  served.resources = workload.resources;
+  HfModel model = TRY(open_hf_model(path));
+  const auto folder = std::make_shared<HfFolder>(std::move(model.folder));
+  ServedModel served = TRY(model_of_weights(path, model.workload.model, folder, std::move(model.tokenizer), part));
+  served.resources = model.workload.resources;
   return with_files(std::move(served), *folder->store, path);
 }
 
@@ -149,7 +149,7 @@ Result<ServedModel> model_of_bert(const std::string& path) {
   const BertFolder bert = TRY(open_bert_folder(path));
   ModelSpec spec;
   spec.family = bert.model;
-  ServedModel served = TRY(model_of_weights(path, spec, bert.folder));
+  ServedModel served = TRY(model_of_weights(path, spec, bert.folder, TRY(tokenizer_of(*bert.folder, spec))));
   auto pooling = pooling_of(*bert.folder->store);
   if (!pooling.ok()) return below(path, std::move(pooling).error());
   served.pooling = *pooling;
