@@ -34,6 +34,52 @@ TEST(RunEnds, by_a_hangup_or_usr1_as_by_term_saved) {
   }
 }
 
+TEST(RunEnds, systole_stop_ends_a_run_of_this_machine_saved) {
+  for (const auto& [words, ranks] : {std::pair("stop r", ""), {"stop small-1", " --ranks 2"}, {"stop --now r", ""}}) {
+    const SystoleRunner systole;
+    const bool saves = std::string(words) != "stop --now r";
+    systole.write("job.yaml", replaced(replaced(kWorkload, "steps: 4", "steps: 100000"), "name: small",
+                                       "name: small\nobserve: { every: 1 }"));
+    const std::string folder = std::string(ranks).empty() ? "r" : "runs/small-1";
+    const Captured told = systole.shell(fmt::format(
+        "\"$SYSTOLE\" run job.yaml --backend reference --folder {0}{1} --inject forward=30ms >all 2>&1 & pid=$!; "
+        "n=0; while [ $n -lt 1200 ] && ! grep -q 'step 2 ' all; do n=$((n+1)); sleep 0.05; done; "
+        "\"$SYSTOLE\" {2}; echo stop $?; kill -0 $pid 2>/dev/null && echo runs; wait $pid; echo code $?",
+        folder, ranks, words));
+    EXPECT_TRUE(has(told.out, "stop 0\ncode ")) << words << told.out << told.err << systole.shell("cat all").out;
+    if (saves) {
+      EXPECT_TRUE(has(told.out, "code 75\n")) << told.out;
+      EXPECT_TRUE(has(told.err, "asked process ") && has(told.err, " to save and end; waiting for it\n")) << told.err;
+      EXPECT_TRUE(has(told.out, folder + ": stopped, at step ")) << told.out;
+      EXPECT_TRUE(has(told.err, "next: systole resume " + folder)) << told.err;
+      EXPECT_EQ(systole.run({"ckpt", "list", folder}).exit.code, 0);
+    }
+    const Captured again = systole.run({"stop", folder});
+    EXPECT_EQ(again.exit.code, 0) << again.err;
+    EXPECT_TRUE(has(again.out, "; no process runs it\n")) << again.out;
+    EXPECT_EQ(systole.run({"stop", folder, "--purge"}).exit.code, 2);
+  }
+}
+
+// The number in the lock is another process's now: it stays, and the run is not said to be stopped.
+TEST(RunEnds, systole_stop_ends_no_process_that_does_not_hold_the_lock) {
+  const SystoleRunner systole;
+  systole.write("job.yaml", kWorkload);
+  ASSERT_EQ(systole.run({"run", "job.yaml", "--backend", "reference"}).exit.code, 0);
+  const Captured over = systole.shell(
+      "sleep 60 & pid=$!; echo $pid >runs/small-1/lock; \"$SYSTOLE\" stop small-1; echo code $?; kill $pid && echo "
+      "lives");
+  EXPECT_TRUE(has(over.out, "runs/small-1: finished, at step 4; no process runs it\ncode 0\nlives\n")) << over.out;
+  const Captured held = systole.shell(
+      "sleep 60 & pid=$!; flock runs/small-1/lock sleep 60 & n=0; "
+      "while [ $n -lt 200 ] && flock -n runs/small-1/lock true; do n=$((n+1)); sleep 0.02; done; "
+      "echo $pid >runs/small-1/lock; \"$SYSTOLE\" stop small-1; echo code $?; kill $pid && echo lives; kill $!");
+  EXPECT_FALSE(has(held.out, "code 0")) << held.out;
+  EXPECT_TRUE(has(held.out, "lives\n")) << held.out;
+  EXPECT_TRUE(has(held.err, "is in use by a process ") && has(held.err, " that cannot be seen from here\n  hint: "))
+      << held.err;
+}
+
 TEST(RunEnds, nohup_ignores_the_hangup_and_hears_the_rest) {
   const SystoleRunner systole;
   const std::string code =
