@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "execute/data/images/decoders.h"
-#include "ground/base/late_library.h"
+#include "execute/data/images/late_functions.h"
 
 namespace systole {
 namespace {
@@ -23,25 +23,12 @@ constexpr int kRowsAtOnce = 16;
 
 // clang-format off
 #define FUNCTIONS(X) \
-  X(std_error) X(CreateDecompress) X(read_header) X(start_decompress) X(crop_scanline) X(skip_scanlines) \
-  X(read_scanlines) X(has_multiple_scans) X(finish_decompress) X(destroy_decompress) X(resync_to_restart)
+  X(jpeg_, std_error) X(jpeg_, CreateDecompress) X(jpeg_, read_header) X(jpeg_, start_decompress) \
+  X(jpeg_, crop_scanline) X(jpeg_, skip_scanlines) X(jpeg_, read_scanlines) X(jpeg_, has_multiple_scans) \
+  X(jpeg_, finish_decompress) X(jpeg_, destroy_decompress) X(jpeg_, resync_to_restart)
 // clang-format on
 
-struct Library {
-#define MEMBER(name) decltype(&::jpeg_##name) name = nullptr;
-  FUNCTIONS(MEMBER)
-#undef MEMBER
-};
-
-Result<Library> load_library() {
-  Library entries;
-  const LateLibrary library =
-      TRY(LateLibrary::load({"libjpeg.so.62", "libjpeg62-turbo", "JPEG is decoded by libjpeg-turbo"}));
-#define FILL(name) TRY(library.fill(entries.name, "jpeg_" #name));
-  FUNCTIONS(FILL)
-#undef FILL
-  return entries;
-}
+SYSTOLE_LATE_FUNCTIONS(FUNCTIONS, "libjpeg.so.62", "libjpeg62-turbo", "JPEG is decoded by libjpeg-turbo")
 
 // All that a longjmp passes over.
 struct Decoder {
@@ -166,9 +153,8 @@ Error error_of(const Decoder& decoder, const EncodedImage& file) {
 }  // namespace
 
 Result<PixelBox> decode_jpeg(const EncodedImage& file, Image& into) {
-  static const Result<Library> loaded = load_library();
-  if (!loaded.ok()) return loaded.error();
-  const Library& jpeg = *loaded;
+  if (!library().ok()) return library().error();
+  const Library& jpeg = *library();
   if (file.header.channels == 2) return error(ErrorKind::unsupported, "JPEG has 2 channels: 1, 3 and 4 are decoded");
   Decoder decoder{};
   struct Destroy {

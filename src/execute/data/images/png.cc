@@ -8,38 +8,21 @@
 #include <cstring>
 
 #include "execute/data/images/decoders.h"
-#include "ground/base/late_library.h"
+#include "execute/data/images/late_functions.h"
 
 namespace systole {
 namespace {
 
 // clang-format off
 #define FUNCTIONS(X) \
-  X(create_read_struct) X(create_info_struct) X(destroy_read_struct) X(get_error_ptr) X(set_read_fn) \
-  X(set_user_limits) X(set_keep_unknown_chunks) X(read_info) X(get_color_type) X(get_valid) \
-  X(set_expand) X(set_strip_16) X(set_strip_alpha) X(set_gray_to_rgb) X(set_filler) \
-  X(set_interlace_handling) X(read_update_info) X(get_rowbytes) X(read_row) X(read_end)
+  X(png_, create_read_struct) X(png_, create_info_struct) X(png_, destroy_read_struct) X(png_, get_error_ptr) \
+  X(png_, set_read_fn) X(png_, set_user_limits) X(png_, set_keep_unknown_chunks) X(png_, read_info) \
+  X(png_, get_color_type) X(png_, get_valid) X(png_, set_expand) X(png_, set_strip_16) X(png_, set_strip_alpha) \
+  X(png_, set_gray_to_rgb) X(png_, set_filler) X(png_, set_interlace_handling) X(png_, read_update_info) \
+  X(png_, get_rowbytes) X(png_, read_row) X(png_, read_end)
 // clang-format on
 
-struct Library {
-#define MEMBER(name) decltype(&::png_##name) name = nullptr;
-  FUNCTIONS(MEMBER)
-#undef MEMBER
-};
-
-Result<Library> load_library() {
-  Library entries;
-  const LateLibrary library = TRY(LateLibrary::load({"libpng16.so.16", "libpng16-16", "PNG is decoded by libpng"}));
-#define FILL(name) TRY(library.fill(entries.name, "png_" #name));
-  FUNCTIONS(FILL)
-#undef FILL
-  return entries;
-}
-
-const Result<Library>& library() {
-  static const Result<Library> loaded = load_library();
-  return loaded;
-}
+SYSTOLE_LATE_FUNCTIONS(FUNCTIONS, "libpng16.so.16", "libpng16-16", "PNG is decoded by libpng")
 
 // All that a longjmp passes over.
 struct Decoder {

@@ -22,14 +22,16 @@ SYSTOLE_INLINE float half_value(std::uint16_t bits) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(size) | sign);
 }
 
+SYSTOLE_INLINE std::uint16_t half_bits(const std::byte* at) {
+  std::uint16_t bits;
+  std::memcpy(&bits, at, sizeof bits);
+  return bits;
+}
+
 // A block's bytes, as the numbers they are.
 struct Fields {
   const std::byte* at;
-  float half(std::size_t byte) const {
-    std::uint16_t bits;
-    std::memcpy(&bits, at + byte, sizeof bits);
-    return half_value(bits);
-  }
+  float half(std::size_t byte) const { return half_value(half_bits(at + byte)); }
   std::uint8_t u8(std::size_t byte) const { return std::to_integer<std::uint8_t>(at[byte]); }
   std::int8_t i8(std::size_t byte) const { return static_cast<std::int8_t>(u8(byte)); }
   std::uint32_t u32(std::size_t byte) const {
@@ -207,12 +209,6 @@ constexpr std::array kOthers = {TypeName{9, "Q8_1"},     TypeName{10, "Q2_K"},  
                                 TypeName{34, "TQ1_0"},   TypeName{35, "TQ2_0"},   TypeName{39, "MXFP4"}};
 
 constexpr std::uint32_t kQ4_0 = 2, kQ4_1 = 3;
-
-std::uint16_t half_bits(const std::byte* at) {
-  std::uint16_t bits;
-  std::memcpy(&bits, at, sizeof bits);
-  return bits;
-}
 
 // Bits of -8 times an f16, which only adds to the exponent. False: it is beyond f16.
 bool times_minus_eight(std::uint16_t& bits) {
