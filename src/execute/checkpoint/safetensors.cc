@@ -303,7 +303,7 @@ Status write_safetensors(Store& store, std::string_view path, std::vector<Safete
     return error(ErrorKind::unsupported, "the header takes {} bytes, the format allows {}", header.size(),
                  kHeaderLimit);
   }
-  const std::string temporary = unfinished_name(path, &tensors, ".tmp");
+  const std::string temporary = unfinished_name(path, ".tmp");
   auto written = write_file(store, temporary, tensors, header);
   if (written) written = store.rename(temporary, path);
   if (!written) {

@@ -78,7 +78,7 @@ Status ContentCache::keep(const std::string& key, std::string_view value) {
   const Bytes size(static_cast<std::int64_t>(text.size()));
   if (size > limit_) return {};
   TRY(make_room(size));
-  const std::string part = unfinished_name(key + ending_, this, kPart);
+  const std::string part = unfinished_name(key + ending_, kPart);
   Status written = write(store_, part, text);
   if (written.ok()) written = store_.rename(part, key + ending_);
   if (!written.ok()) {

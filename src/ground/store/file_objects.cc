@@ -1,11 +1,7 @@
 // The posix object store: objects as files (objects_in).
 
-#include <unistd.h>
-
-#include <atomic>
 #include <chrono>
 #include <functional>
-#include <random>
 #include <thread>
 
 #include "ground/base/hash.h"
@@ -13,6 +9,7 @@
 #include "ground/store/object_store.h"
 #include "ground/store/path.h"
 #include "ground/store/store.h"
+#include "ground/store/unfinished_name.h"
 
 namespace systole {
 namespace {
@@ -25,11 +22,8 @@ std::string inside(std::string_view dir, std::string_view leaf) {
   return dir.empty() ? std::string(leaf) : fmt::format("{}/{}", dir, leaf);
 }
 
-// Unique to this writer: the random number separates processes, the process id separates forks of one.
 std::string temporary_in(std::string_view dir) {
-  static const std::uint64_t random = std::uint64_t{std::random_device()()} << 32 | std::random_device()();
-  static std::atomic<std::int64_t> count = 0;
-  return inside(dir, fmt::format("{}{:016x}-{}-{}{}", kOwnName, random, ::getpid(), ++count, kTemporary));
+  return inside(dir, fmt::format("{}{}{}", kOwnName, writer_name(), kTemporary));
 }
 
 bool is_temporary(std::string_view leaf) { return is_own_name(leaf) && leaf.ends_with(kTemporary); }

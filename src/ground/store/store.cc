@@ -1,6 +1,10 @@
 #include "ground/store/store.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
+#include <random>
 
 #include "ground/store/path.h"
 #include "ground/store/unfinished_name.h"
@@ -32,6 +36,18 @@ Status write_new(Store& store, const std::string& path, const std::function<Stat
 
 }  // namespace
 
+// The random number separates processes, also of other machines, the process id forks of one.
+std::string writer_name() {
+  static const std::uint32_t random = std::random_device()();
+  static std::atomic<std::int64_t> count = 0;
+  return fmt::format("{}-{:08x}-{}", ::getpid(), random, ++count);
+}
+
+std::string unfinished_name(std::string_view path, std::string_view ending) {
+  const std::string_view folder = path.substr(0, path.rfind('/') + 1);  // with its '/'
+  return fmt::format("{}.{}.{}{}", folder, path.substr(folder.size()), writer_name(), ending);
+}
+
 Result<std::vector<std::byte>> read_all(Store& store, std::string_view path, Bytes limit) {
   return read_whole<std::vector<std::byte>>(store, path, limit);
 }
@@ -41,9 +57,8 @@ Result<std::string> read_text(Store& store, std::string_view path, Bytes limit) 
 }
 
 Status write_whole(Store& store, std::string_view path, const std::function<Status(WritableFile&)>& write) {
-  Status written;
-  const std::string temporary = unfinished_name(path, &written, kUnfinished);
-  written = write_new(store, temporary, write);
+  const std::string temporary = unfinished_name(path, kUnfinished);
+  Status written = write_new(store, temporary, write);
   if (written.ok()) written = store.rename(temporary, path);
   if (!written.ok()) {
     (void)store.remove(temporary);  // best effort: the first error is the one to report
@@ -58,7 +73,7 @@ Status remove_unfinished(Store& store, std::string_view path) {
   for (const std::string& name : TRY(store.list(folder))) {
     if (!name.starts_with(begin) || !name.ends_with(kUnfinished) || name.size() <= begin.size() + kUnfinished.size())
       continue;
-    // "77-7ffe01": not the rest of another file's name.
+    // A writer_name: not the rest of another file's name.
     const std::string_view writer =
         std::string_view(name).substr(begin.size(), name.size() - begin.size() - kUnfinished.size());
     if (writer.find_first_not_of("0123456789abcdef-") != writer.npos) continue;

@@ -15,7 +15,7 @@ WholeFile::WholeFile(const std::string& path, const std::string& hint) {
   if (const auto there = std::filesystem::status(at, code); exists(there) && !is_regular_file(there))
     fail(error(ErrorKind::invalid, "'{}' is there, and no file to replace", path).hinted(hint));
   store_ = open_posix_store(at.has_parent_path() ? at.parent_path().string() : ".").value();
-  part_ = unfinished_name(name_, this, ".part");
+  part_ = unfinished_name(name_, ".part");
   file_ = store_->create(part_).value();
 }
 

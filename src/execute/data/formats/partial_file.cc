@@ -11,7 +11,7 @@ constexpr std::size_t kPendingBytes = std::size_t{1} << 20;
 }  // namespace
 
 PartialFile::PartialFile(Store& store, std::string path) : store_(store), path_(std::move(path)) {
-  partial_ = unfinished_name(path_, this, ".partial");
+  partial_ = unfinished_name(path_, ".partial");
 }
 
 Result<std::unique_ptr<PartialFile>> PartialFile::create(Store& store, std::string path) {
