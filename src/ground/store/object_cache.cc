@@ -292,6 +292,14 @@ Result<std::vector<PinnedObject>> ObjectCache::keep_what_is_here(std::span<const
   return here;
 }
 
+void ObjectCache::remove_parts(std::span<const PinnedObject> objects) const {
+  for (const PinnedObject& object : objects) {
+    const std::string path = at(object.key() + std::string(kPart));
+    const Fd part(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    if (part.get() >= 0 && try_flock(part.get(), LOCK_EX) && is_still_at(part.get(), path)) ::unlink(path.c_str());
+  }
+}
+
 Status ObjectCache::fetch(const PinnedObject& object, const std::function<void(Bytes)>& arrived) const {
   const std::string key = object.key(), path = at(key + std::string(kPart));
   while (true) {
@@ -359,11 +367,13 @@ Status ObjectCache::name(const PinnedObject& object, const ByteSums& sums) const
   const Known found{sums.hash(), sums.size()};
   const std::lock_guard in_turn(naming_);
   const std::unique_ptr<FileLock> locked = TRY(lock());
-  if (::rename(part.c_str(), bytes_of(found).c_str()) != 0) return os_error(errno, "rename", part);
   const std::unique_ptr<Store> files = TRY(open_posix_store(folder_));
-  return write_whole(*files, key + std::string(kFrom),
-                     fmt::format("{} {}\n{}\n{}\n", to_hex(found.hash), found.size.count(), object.shown,
-                                 object.facts.generation.text));
+  // First what may find no room, so that no bytes stay that nothing names.
+  TRY(write_whole(*files, key + std::string(kFrom),
+                  fmt::format("{} {}\n{}\n{}\n", to_hex(found.hash), found.size.count(), object.shown,
+                              object.facts.generation.text)));
+  if (::rename(part.c_str(), bytes_of(found).c_str()) != 0) return os_error(errno, "rename", part);
+  return {};
 }
 
 }  // namespace systole

@@ -53,6 +53,8 @@ class ObjectCache {
   Result<std::vector<PinnedObject>> bring_what_fits(std::span<const PinnedObject> objects, int jobs);
   // Keeps those that are here, and returns them. Errors: io.
   Result<std::vector<PinnedObject>> keep_what_is_here(std::span<const PinnedObject> objects);
+  // Removes what a fetch of them that failed has left, and nothing that a process fetches now.
+  void remove_parts(std::span<const PinnedObject> objects) const;
   // REQUIRES: it was brought, or kept.
   Result<std::string> file_of(const PinnedObject& object) const;
 

@@ -20,6 +20,9 @@ std::string folder_in(const std::string& shared_memory) {
   return fmt::format("{}/systole-{}", shared_memory, ::geteuid());
 }
 
+// Memory that is full is no error: its objects are read on the disk.
+bool is_full(const Error& error) { return error.kind == ErrorKind::no_space || error.kind == ErrorKind::does_not_fit; }
+
 // Made, or found, as this user's alone.
 Result<std::string> own_folder(const std::string& shared_memory) {
   const std::string folder = folder_in(shared_memory);
@@ -46,9 +49,13 @@ Result<std::unique_ptr<ObjectTiers>> ObjectTiers::open(const ObjectTierOptions& 
   tiers->folder_ = TRY(absolute_path(options.folder));
   tiers->disk_ = TRY(ObjectCache::open(options.folder, options.limit));
   if (!options.memory) return tiers;
-  tiers->memory_folder_ = TRY(own_folder(options.shared_memory));
+  const Result<std::string> folder = own_folder(options.shared_memory);
+  if (!folder.ok() && is_full(folder.error())) return tiers;
+  tiers->memory_folder_ = TRY(folder);
   tiers->memory_limit_ = options.memory;
-  tiers->memory_ = TRY(ObjectCache::open(tiers->memory_folder_, options.memory));
+  Result<std::unique_ptr<ObjectCache>> memory = ObjectCache::open(tiers->memory_folder_, options.memory);
+  if (!memory.ok() && is_full(memory.error())) return tiers;
+  tiers->memory_ = TRY(std::move(memory));
   return tiers;
 }
 
@@ -59,7 +66,10 @@ std::optional<Hash128> ObjectTiers::known_hash(const PinnedObject& object) const
 
 Status ObjectTiers::bring(std::span<const PinnedObject> objects, int jobs, const std::function<void(Bytes)>& progress) {
   if (!memory_) return disk_->bring(objects, jobs, progress);
-  for (const PinnedObject& object : TRY(memory_->keep_what_is_here(objects))) in_memory_.insert(object.key());
+  const Result<std::vector<PinnedObject>> here = memory_->keep_what_is_here(objects);
+  if (!here.ok() && !is_full(here.error())) return here.error();
+  if (here.ok())
+    for (const PinnedObject& object : *here) in_memory_.insert(object.key());
   std::vector<PinnedObject> others;
   for (const PinnedObject& object : objects)
     if (!in_memory_.contains(object.key())) others.push_back(object);
@@ -80,10 +90,13 @@ Status ObjectTiers::copy_to_memory(std::span<const PinnedObject> objects, int jo
   std::unique_ptr<ObjectCache> memory = TRY(ObjectCache::open(memory_folder_, memory_limit_));
   Result<std::vector<PinnedObject>> held = memory->bring_what_fits(copies, jobs);
   if (!held.ok()) {
-    if (held.error().kind != ErrorKind::no_space && held.error().kind != ErrorKind::does_not_fit) return held.error();
+    if (!is_full(held.error())) return held.error();
     // Others have taken the room meanwhile: what is not copied is read on the disk, and no longer held in memory.
+    memory->remove_parts(copies);
+    memory.reset();
     memory = TRY(ObjectCache::open(memory_folder_, memory_limit_));
     held = memory->keep_what_is_here(copies);
+    if (!held.ok() && is_full(held.error())) return {};
     if (!held.ok()) return held.error();
   }
   for (const PinnedObject& object : *held) in_memory_.insert(object.key());

@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include "ground/base/testing/files.h"
@@ -148,6 +150,64 @@ TEST_F(ObjectTiersTest, no_kill_leaves_a_torn_object) {
     }
   }
   EXPECT_GT(unfinished, 0) << "no child was killed before its end";
+}
+
+// A file system of its own in the place of shared memory.
+class Mounted {
+ public:
+  Mounted(std::string place, const std::string& options) : place_(std::move(place)) {
+    is_there_ = ::mount("small", place_.c_str(), "tmpfs", 0, options.c_str()) == 0;
+  }
+  ~Mounted() {
+    if (is_there_) ::umount2(place_.c_str(), MNT_DETACH);
+  }
+  bool is_there() const { return is_there_; }
+  void grow() const { ASSERT_EQ(::mount("small", place_.c_str(), "tmpfs", MS_REMOUNT, "size=16m,nr_inodes=1k"), 0); }
+
+ private:
+  std::string place_;
+  bool is_there_ = false;
+};
+
+// The room that is asked for in advance counts bytes, and a file takes pages and names: each of these sizes is full at
+// another point of the copy.
+TEST_F(ObjectTiersTest, memory_that_fills_amid_a_copy_is_done_without_and_keeps_nothing_half_written) {
+  std::vector<PinnedObject> all;
+  std::vector<std::string> texts;
+  for (const std::size_t size : {4097, 4097, 40'000, 4097, 4097, 4097, 60'001, 4097}) {
+    texts.emplace_back(size, static_cast<char>('a' + texts.size()));
+    all.push_back(object(fmt::format("{}", texts.size()), texts.back()));
+  }
+  (void)with(Bytes(1), all);  // to the disk
+  std::set<std::size_t> copied;
+  std::vector<std::string> rooms;
+  for (int pages = 1; pages < 64; pages += 4) rooms.push_back(fmt::format("size={}k,nr_inodes=1k", 4 * pages));
+  for (int names = 1; names < 30; names += 3) rooms.push_back(fmt::format("size=16m,nr_inodes={}", names));
+  for (const std::string& room : rooms) {
+    SCOPED_TRACE(room);
+    const Mounted small(shared(), room);
+    if (!small.is_there()) GTEST_SKIP() << "no file system can be mounted here";
+    {
+      const auto now = with(kMiB, all);
+      std::size_t in = 0;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        EXPECT_EQ(text_of(now->file_of(all[i]).value()), texts[i]);
+        in += in_memory(*now, all[i]) ? 1 : 0;
+      }
+      copied.insert(in);
+      std::error_code none;
+      for (const auto& file : fs::recursive_directory_iterator(own(), none)) {
+        const std::string ending = file.path().extension();
+        EXPECT_TRUE(ending != ".part" && ending != ".tmp") << file.path();
+        if (ending != ".bytes") continue;
+        EXPECT_EQ(to_hex(hash128(text_of(file.path()))), file.path().stem());
+      }
+    }
+    small.grow();
+    const auto later = with(kMiB, all);
+    for (const PinnedObject& one : all) EXPECT_TRUE(in_memory(*later, one));
+  }
+  EXPECT_GT(copied.size(), 4U) << "it was full at fewer points than meant";
 }
 
 TEST_F(ObjectTiersTest, less_room_than_the_limit_is_said) {
