@@ -87,10 +87,14 @@ TEST_F(SshSubmit, submitted_twice_at_once_it_is_one_gang) {
   write_endless_job();
   run("for i in 1 2 3 4; do \"$SYSTOLE\" submit job.yaml --on ssh >out.$i 2>&1 & done; wait");
   const std::string said = run("cat out.*").out;
+  // An agent's guard is a fork of it, with its words. The brackets keep this shell, whose words these are, out.
   const auto agents = [&] {
-    return run("pgrep -fc -- '--folder " + (folder_ / "shared/line").string() + " .*--node'").out;
+    return run("for pid in $(pgrep -f -- '[-]-folder " + (folder_ / "shared/line").string() +
+               " .*--node'); do cat /proc/$pid/comm; done 2>/dev/null | grep -vcx systole-guard")
+        .out;
   };
-  EXPECT_TRUE(waits([&] { return agents() == "2\n"; }, 30)) << agents() << said;
+  ASSERT_TRUE(writes("line", "step ")) << said << processes("line");
+  EXPECT_TRUE(waits([&] { return agents() == "2\n"; }, 30)) << agents() << said << processes("line");
   // At the same time from another folder, without its record: takes over a run of the same workload.
   const Captured other = run("mkdir other; cd other; \"$SYSTOLE\" submit ../job.yaml --on ssh");
   EXPECT_EQ(other.exit.code, 0) << other.err;
