@@ -325,6 +325,19 @@ TEST_F(ServeScripts, a_server_whose_keeper_was_killed_is_stopped) {
   EXPECT_EQ(stopped.out, "node1: no server\n");
 }
 
+// A process may be listed for a moment after its SIGKILL: the stand-in of cut says so of its first look.
+TEST_F(ServeScripts, a_keeper_that_ends_while_it_is_asked_does_not_leave_its_server) {
+  render_here(served("serve-small.yaml", here({"ssh.hosts=[node1]"})), "ssh");
+  ASSERT_EQ(shell("sh files/serve.sh start").exit.code, 0);
+  program("cut",
+          "#!/bin/sh\n[ ! -e looked ] || PATH=/usr/bin:/bin exec cut \"$@\"\n: >looked\nread -r _ session <pid\n"
+          "echo \"S $session\"\n");
+  const Captured stopped =
+      shell("read -r keeper session <runs/serve-small/pid; kill -KILL \"$keeper\"; sh files/serve.sh stop");
+  EXPECT_EQ(stopped.exit.code, 0) << stopped.err;
+  EXPECT_EQ(stopped.out, "node1: no server\n");
+}
+
 // Its parent takes note of its end later, as on a busy machine: until then it is a zombie of the session.
 TEST_F(ServeScripts, a_server_whose_killed_keeper_is_a_zombie_is_stopped) {
   render_here(served("serve-small.yaml", here({"ssh.hosts=[node1]"})), "ssh");

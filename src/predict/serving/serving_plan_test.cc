@@ -60,8 +60,8 @@ TEST(ServingPlan, pieces_keep_to_the_time_that_a_token_may_take) {
 
 // What is hinted for parameters larger than a device works: the least part that fits, or other accelerators.
 TEST(ServingPlan, a_model_larger_than_a_device_is_hinted_to_several) {
-  const std::vector<std::string> large{"model={preset: llama2-70b}", "serve.parameter=bf16", "serve.cache=bf16",
-                                       "serve.traffic.rate=1", "serve.traffic.requests=100"};
+  const std::vector<std::string> large{"model.layers=80", "model.width=8192",     "model.heads=64",  "model.kv_heads=8",
+                                       "model.mlp=28672", "serve.parameter=bf16", "serve.cache=bf16"};
   EXPECT_TRUE(refusal_of(planned({"a3-highgpu-8g:1"}, large)).hint.starts_with("--set mesh.model=2, "));
   EXPECT_EQ(refusal_of(planned({"v5e:2x4"}, large)).hint, "--on accelerators with more memory")
       << "its 8 heads of keys and values are on 8 devices at most";
