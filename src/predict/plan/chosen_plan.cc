@@ -63,9 +63,9 @@ PlannedCost cost_of(const ClusterOffer& offer, const Estimated& e) {
   cost.price_date = offer.price.dated.date;
   cost.known = offer.offered.price.has_value();
   const std::vector<OfferedStorage>& storages = offer.offered.storages;
-  const auto stored = storages.empty() ? std::optional(DollarsPerHour()) : storages[e.storage].price;
-  cost.known = cost.known && stored && (storages.empty() || !storages[e.storage].unpriced);
-  if (cost.known) cost.dollars_per_hour = *offer.offered.price + *stored;
+  const OfferedStorage stored = storages.empty() ? OfferedStorage() : storages[e.storage];
+  cost.known = cost.known && !stored.unpriced;
+  if (cost.known) cost.dollars_per_hour = *offer.offered.price + stored.price;
   if (e.dollars) cost.dollars = *e.dollars;
   return cost;
 }

@@ -28,18 +28,14 @@ std::optional<double> steps_of(const TrainSpec& train, std::int64_t sequence_len
 std::optional<DollarsPerHour> least_price(const ClusterOffer& offer) {
   const std::vector<OfferedStorage>& storages = offer.offered.storages;
   if (!offer.offered.price || storages.empty()) return offer.offered.price;
-  std::optional<DollarsPerHour> least;
-  for (const OfferedStorage& one : storages)
-    if (one.price && (!least || *one.price < *least)) least = one.price;
-  if (!least) return std::nullopt;
-  return *offer.offered.price + *least;
+  return *offer.offered.price + std::ranges::min(storages, {}, &OfferedStorage::price).price;
 }
 
 // Leaves out the storages that with the devices cost more than the budget in this time.
 void keep_storages(Dollars budget, Seconds time, HardwareOption& offered) {
   if (!offered.price) return;
   std::erase_if(offered.storages,
-                [&](const OfferedStorage& one) { return !one.price || (*offered.price + *one.price) * time > budget; });
+                [&](const OfferedStorage& one) { return (*offered.price + one.price) * time > budget; });
 }
 
 // If train.time ends training, every offer is paid for the same time: either all meet the deadline or none does, and

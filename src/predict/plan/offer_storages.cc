@@ -96,7 +96,7 @@ void OfferStorages::add(ClusterOffer& offer) const {
 }
 
 OfferedStorage OfferStorages::offered(const ClusterOffer& offer, const StorageSpeed& speed,
-                                      const std::optional<DollarsPerHour>& price) const {
+                                      DollarsPerHour price) const {
   OfferedStorage storage{.price = price};
   const OfferedFeed feed = offered_feed(workload_, offer.machines, Seconds(1.0), speed);
   storage.rows = feed.least_step();
@@ -142,13 +142,12 @@ Bytes checkpoint_of(std::int64_t parameters, std::int64_t trainable, const Train
 std::string storage_words(const HardwareOption& offered, const Estimated& e) {
   if (offered.storages.empty()) return "";
   const OfferedStorage& storage = offered.storages[e.storage];
-  const bool paid = storage.unpriced || (storage.price && *storage.price > DollarsPerHour());
+  const bool paid = storage.unpriced || storage.price > DollarsPerHour();
   if (!paid && e.waited <= Seconds()) return "";
   std::string text = name_of(storage.volume.kind);
   if (!storage.volume.of.empty()) text += " " + storage.volume.of;
   if (storage.volume.size) text += " of " + to_string(*storage.volume.size);
-  if (storage.price && *storage.price > DollarsPerHour())
-    text += fmt::format(", {}, in the dollars", to_string(*storage.price));
+  if (storage.price > DollarsPerHour()) text += fmt::format(", {}, in the dollars", to_string(storage.price));
   if (storage.unpriced) text += "; its price is unknown, and not in the dollars";
   if (e.waited > Seconds()) text += fmt::format("; {} a step waits for it, in the total", to_string(e.waited));
   return text;

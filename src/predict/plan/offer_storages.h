@@ -47,7 +47,7 @@ class OfferStorages {
  private:
   OfferStorages(const Workload& workload, const StorageFacts& facts) : workload_(workload), facts_(facts) {}
   OfferedStorage offered(const ClusterOffer& offer, const StorageSpeed& speed,
-                         const std::optional<DollarsPerHour>& price) const;
+                         DollarsPerHour price) const;
   void add_saving(const std::optional<BytesPerSecond>& write, OfferedStorage& storage) const;
   std::optional<Bytes> local_of(const ClusterOffer& offer) const;
 

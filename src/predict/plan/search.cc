@@ -97,10 +97,7 @@ class Search {
   }
   bool unpriced(std::size_t offer) const {
     const HardwareOption& option = request_.offered[offer];
-    const bool stored = option.storages.empty() || std::ranges::any_of(option.storages, [](const OfferedStorage& one) {
-                          return one.price.has_value();
-                        });
-    return (request_.objective == PlanObjective::cheapest || request_.budget) && !(option.price && stored);
+    return (request_.objective == PlanObjective::cheapest || request_.budget) && !option.price;
   }
 
   bool over_limit(std::size_t offer, double step_seconds) const { return !stored(offer, step_seconds).within; }

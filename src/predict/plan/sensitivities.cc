@@ -55,9 +55,8 @@ class Sensitive {
     for (std::size_t i = 0; i < std::min(kOtherRegions, others.size()); ++i) {
       Estimated e = chosen_;
       const std::vector<OfferedStorage>& storages = offer_.offered.storages;
-      const auto stored = storages.empty() ? DollarsPerHour() : storages[chosen_.storage].price;
-      e.dollars.reset();
-      if (stored) e.dollars = (others[i].first + *stored) * e.total;
+      const DollarsPerHour stored = storages.empty() ? DollarsPerHour() : storages[chosen_.storage].price;
+      e.dollars = (others[i].first + stored) * e.total;
       add(Sensitivity::Of::region, "in " + others[i].second.zone, e, others[i].second.offered);
     }
   }

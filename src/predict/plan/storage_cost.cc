@@ -10,7 +10,6 @@ namespace {
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 double or_never(const std::optional<Dollars>& dollars) { return dollars ? dollars->count() : kNever; }
-double or_never(const std::optional<DollarsPerHour>& price) { return price ? price->count() : kNever; }
 
 WithStorage with_storage(const OfferedStorage& storage, Seconds step, const std::optional<DollarsPerHour>& price,
                          const StorageWish& wish) {
@@ -18,7 +17,7 @@ WithStorage with_storage(const OfferedStorage& storage, Seconds step, const std:
   const Seconds fed = std::max(step, storage.rows) * storage.read + step * (1 - storage.read);
   with.step = std::max(fed, storage.saving) * (1 + storage.stall_share) + storage.stall;
   const Seconds total = with.step * wish.steps;
-  if (price && storage.price) with.dollars = (*price + *storage.price) * total;
+  if (price) with.dollars = (*price + storage.price) * total;
   with.within = !(wish.deadline && total > *wish.deadline);
   if (wish.by_dollars && !with.dollars) with.within = false;
   if (wish.budget) with.within = with.within && with.dollars && *with.dollars <= *wish.budget;
@@ -36,7 +35,7 @@ bool better(const WithStorage& a, const WithStorage& b, const StorageWish& wish)
 
 WithStorage with_best_storage(const std::vector<OfferedStorage>& storages, Seconds step,
                               const std::optional<DollarsPerHour>& price, const StorageWish& wish) {
-  if (storages.empty()) return with_storage({.price = DollarsPerHour()}, step, price, wish);
+  if (storages.empty()) return with_storage({}, step, price, wish);
   WithStorage best = with_storage(storages[0], step, price, wish);
   for (std::size_t s = 1; s < storages.size(); ++s) {
     WithStorage one = with_storage(storages[s], step, price, wish);
@@ -50,9 +49,9 @@ std::vector<OfferedStorage> worth_looking_at(const std::vector<OfferedStorage>& 
   const auto beats = [&](std::size_t a, std::size_t b) {
     const OfferedStorage &x = storages[a], &y = storages[b];
     const auto of = [](const OfferedStorage& s) {
-      return std::tuple(or_never(s.price), s.rows, s.read, s.saving, s.stall, s.stall_share);
+      return std::tuple(s.price, s.rows, s.read, s.saving, s.stall, s.stall_share);
     };
-    const bool no_worse = or_never(x.price) <= or_never(y.price) && x.rows <= y.rows && x.read <= y.read &&
+    const bool no_worse = x.price <= y.price && x.rows <= y.rows && x.read <= y.read &&
                           x.saving <= y.saving && x.stall <= y.stall && x.stall_share <= y.stall_share;
     return no_worse && (of(x) != of(y) || a < b);
   };

@@ -13,12 +13,12 @@ namespace systole {
 
 // Storage that an offer may be used with.
 struct OfferedStorage {
-  std::optional<DollarsPerHour> price;  // that the run pays for it, beside the devices; nothing: unknown
-  Seconds rows;                         // the least time of a step's rows; zero: unknown
-  double read = 1;                      // share of the steps whose rows are read; the others' are in memory
-  Seconds saving;                       // the least time of a step: a checkpoint is written before the next is due
-  Seconds stall;                        // of a step: the time of a checkpoint by the steps between two
-  double stall_share = 0;               // of a step's time: for checkpoints that come after a time
+  DollarsPerHour price;    // that the run pays for it, beside the devices
+  Seconds rows;            // the least time of a step's rows; zero: unknown
+  double read = 1;         // share of the steps whose rows are read; the others' are in memory
+  Seconds saving;          // the least time of a step: a checkpoint is written before the next is due
+  Seconds stall;           // of a step: the time of a checkpoint by the steps between two
+  double stall_share = 0;  // of a step's time: for checkpoints that come after a time
   VolumeSpec volume;
   bool unpriced = false;  // the run pays for it, and nobody knows how much: `price` is then 0, and in no budget
 };
@@ -35,13 +35,12 @@ struct StorageWish {
 struct WithStorage {
   std::size_t storage = 0;         // index
   Seconds step;                    // with all that is waited for
-  std::optional<Dollars> dollars;  // of all steps, the storage included; nothing: a price is unknown
+  std::optional<Dollars> dollars;  // of all steps, the storage included; nothing: the devices' price is unknown
   bool within = true;              // deadline and budget
 };
 
 // The best storage for devices that take so long a step and cost so much, all together. Of those within deadline and
-// budget, if one is; of equal time the cheaper. Without storages nothing is added. An unknown price loses to every
-// known one where dollars decide.
+// budget, if one is; of equal time the cheaper. Without storages nothing is added.
 WithStorage with_best_storage(const std::vector<OfferedStorage>& storages, Seconds step,
                               const std::optional<DollarsPerHour>& price, const StorageWish& wish);
 

@@ -49,14 +49,13 @@ TEST(StorageCost, TheChoiceFollowsTheWish) {
       with_best_storage(storages, Seconds(1.0), DollarsPerHour(10), {.steps = 3600, .budget = Dollars(11)}).within);
 }
 
-// Unknown is not zero: it is in no budget, and loses by dollars to every known price.
-TEST(StorageCost, AnUnknownPriceNeverWinsOnDollars) {
-  const std::vector<OfferedStorage> storages = {{.price = std::nullopt}, {.price = kDear, .rows = Seconds(9.0)}};
-  EXPECT_EQ(with_best_storage(storages, Seconds(1.0), kDear, {.by_dollars = true}).storage, 1U);
-  EXPECT_EQ(with_best_storage(storages, Seconds(1.0), kDear, {.budget = Dollars(1)}).storage, 1U);
-  const WithStorage unknown = with_best_storage({storages[0]}, Seconds(1.0), kDear, {.by_dollars = true});
-  EXPECT_FALSE(unknown.within);
-  EXPECT_FALSE(unknown.dollars);
+// Unknown is not zero: devices without a price are in no budget.
+TEST(StorageCost, AnUnknownPriceIsInNoBudget) {
+  for (const StorageWish& wish : {StorageWish{.by_dollars = true}, StorageWish{.budget = Dollars(1)}}) {
+    const WithStorage unknown = with_best_storage({{.price = kDear}}, Seconds(1.0), std::nullopt, wish);
+    EXPECT_FALSE(unknown.within);
+    EXPECT_FALSE(unknown.dollars);
+  }
 }
 
 TEST(StorageCost, OnlyStoragesThatAreBestOfSomeStepAreLookedAt) {
