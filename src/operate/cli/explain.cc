@@ -53,7 +53,9 @@ struct WorkloadAtHand {
     for (const JobTargetRow* target : targets_named(workload, loaded.source)) facts.targets.emplace_back(target->name);
     const bool serves = workload.kind == Workload::Kind::serve;
     if (!workload.has_model() && !serves) return;
-    facts.parameters = num_parameters(*make_model(workload.model));
+    const std::unique_ptr<const Model> model = make_model(workload.model);
+    facts.parameters = num_parameters(*model);
+    facts.trainable = num_trainable(*model);
     if (!asks_plan) return;
     if (serves) {
       facts.no_plan = "it serves, and `systole plan` says what that takes";

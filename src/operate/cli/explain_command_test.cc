@@ -1,7 +1,9 @@
 // `systole explain`: keys, topics, and answers about a given workload.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ground/base/document.h"
+#include "operate/cli/testing/plan_job.h"
 #include "operate/cli/testing/run_systole.h"
 #include "operate/cli/testing/small_workload.h"
 #include "operate/explain/topic.h"
@@ -51,6 +53,19 @@ TEST_F(Explain, names_the_targets_of_its_keys) {
     systole_.write("on.yaml", kWorkload + key);
     EXPECT_TRUE(has(told({"orchestration", "on.yaml"}), "--on " + target)) << key;
   }
+}
+
+// A frozen parameter has neither a gradient nor moments.
+TEST_F(Explain, counts_no_state_of_frozen_parameters) {
+  systole_.write("job.yaml", kTinyPlanJob);
+  const std::string adapters = "model.adapters.rank=1";
+  const Bytes parameters(38'048 * 4), trained(1'024 * 4);
+  const std::string fsdp = told({"fsdp", "job.yaml", "--set", adapters});
+  EXPECT_TRUE(has(fsdp, fmt::format("parameters {}, gradients {} of those trained, 2 moments of adamw: {} in all",
+                                    to_string(parameters), to_string(trained), to_string(parameters + trained * 3))))
+      << fsdp;
+  const std::string saved = told({"checkpoint", "job.yaml", "--set", adapters});
+  EXPECT_TRUE(has(saved, "the optimizer's moments: " + to_string(parameters + trained * 2) + " before")) << saved;
 }
 
 TEST_F(Explain, is_a_document_with_json) {

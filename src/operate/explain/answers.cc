@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "describe/spec/state_bytes.h"
 #include "ground/base/counted.h"
 #include "ground/base/shell_quoted.h"
 
@@ -14,11 +15,8 @@ std::int64_t axis(const Workload& w, std::string_view name) {
   return 1;
 }
 
-// Optimizer moments per parameter.
-std::int64_t moments(const Workload& w) {
-  if (w.train.optimizer.kind == OptimizerSpec::Kind::adamw) return 2;
-  return w.train.optimizer.momentum > 0 ? 1 : 0;
-}
+// Optimizer moments per parameter that is trained.
+std::int64_t moments(const Workload& w) { return moments_of(w.train.optimizer); }
 
 const char* optimizer_name(const Workload& w) {
   return w.train.optimizer.kind == OptimizerSpec::Kind::adamw ? "adamw" : "sgd";
@@ -28,8 +26,16 @@ Bytes of_parameters(const TopicFacts& facts) {
   return Bytes(*facts.parameters * size_of(facts.workload->train.precision.parameter));
 }
 
+std::int64_t trained(const TopicFacts& facts) { return facts.trainable.value_or(*facts.parameters); }
+
+Bytes of_gradients(const TopicFacts& facts) {
+  return Bytes(trained(facts) * size_of(facts.workload->train.precision.parameter));
+}
+
 // Parameters and moments: the contents of a checkpoint.
-Bytes of_state(const TopicFacts& facts) { return of_parameters(facts) * (1 + moments(*facts.workload)); }
+Bytes of_state(const TopicFacts& facts) {
+  return state_bytes(*facts.parameters, trained(facts), facts.workload->train);
+}
 
 bool has_model(const TopicFacts& facts, TopicAnswer& lines) {
   if (facts.workload == nullptr) return false;
@@ -123,19 +129,21 @@ Status fsdp(const TopicFacts& facts, TopicAnswer& lines) {
   if (!has_model(facts, lines)) return {};
   const Workload& w = *facts.workload;
   const std::int64_t devices = axis(w, "fsdp");
-  const Bytes parameters = of_parameters(facts), all = of_state(facts) + parameters;
-  lines.workload.push_back(fmt::format("{}: parameters {}, gradients the same, {} of {}: {} in all",
-                                       counted(*facts.parameters, "parameter"), to_string(parameters),
+  const Bytes parameters = of_parameters(facts), gradients = of_gradients(facts), all = of_state(facts) + gradients;
+  const std::string of_trained =
+      gradients == parameters ? "the same" : fmt::format("{} of those trained", to_string(gradients));
+  lines.workload.push_back(fmt::format("{}: parameters {}, gradients {}, {} of {}: {} in all",
+                                       counted(*facts.parameters, "parameter"), to_string(parameters), of_trained,
                                        counted(moments(w), "moment"), optimizer_name(w), to_string(all)));
   if (devices == 1) {
     lines.workload.emplace_back("its mesh has no axis fsdp, so each device holds all of that");
     return {};
   }
-  const Bytes moments_of_it = parameters * moments(w);
+  const Bytes moments_of_it = of_state(facts) - parameters;
   Bytes each = all;
   switch (w.fully_sharded) {
     case ZeroStage::nothing: break;
-    case ZeroStage::state: each = parameters * 2 + Bytes(moments_of_it.count() / devices); break;
+    case ZeroStage::state: each = parameters + gradients + Bytes(moments_of_it.count() / devices); break;
     case ZeroStage::gradients: each = parameters + Bytes((all - parameters).count() / devices); break;
     case ZeroStage::parameters: each = Bytes(all.count() / devices); break;
   }

@@ -43,6 +43,7 @@ struct TopicFacts {
   const Workload* workload = nullptr;      // null: only the general text
   std::string workload_name;               // as given: "job.yaml"
   std::optional<std::int64_t> parameters;  // of its model; nothing: it runs a user's program
+  std::optional<std::int64_t> trainable;   // of these; nothing: all
   std::vector<std::string> targets;        // targets that its keys imply
   const PlanFacts* plan = nullptr;         // null: not requested, or not available
   std::string no_plan;                     // why it is not available

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "describe/models/list.h"
+#include "describe/spec/state_bytes.h"
 #include "execute/data/text_source.h"
 #include "ground/base/errors.h"
 #include "ground/base/files.h"
@@ -100,7 +101,7 @@ std::optional<Bytes> shards_of(const Workload& workload) {
 static std::optional<Bytes> all_in(const Workload& workload, const std::string& mount) {
   const std::unique_ptr<const Model> model = make_model(workload.model);
   return needed_in(workload, mount, shards_of(workload),
-                   checkpoint_of(num_parameters(*model), num_trainable(*model), workload.train));
+                   state_bytes(num_parameters(*model), num_trainable(*model), workload.train));
 }
 
 Result<SettledVolumes> settle_volumes(Workload& workload, const Plan* plan, CatalogTables& tables) {

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "describe/models/list.h"
+#include "describe/spec/state_bytes.h"
 #include "ground/base/counted.h"
 #include "ground/base/number_from.h"
 #include "ground/base/shell_quoted.h"
@@ -193,7 +194,7 @@ Result<HardwarePlan> plan_offered(OfferedPlanRequest request, CatalogTables& tab
   const std::optional<double> steps = steps_of(plan.workload.train, plan.sequence_length);
   std::optional<OfferStorages> storages;
   if (request.storage) {
-    request.storage->checkpoint = checkpoint_of(plan.parameters, plan.trainable, plan.workload.train);
+    request.storage->checkpoint = state_bytes(plan.parameters, plan.trainable, plan.workload.train);
     request.storage->rows = steps.value_or(0) * static_cast<double>(plan.workload.train.batch);
   }
   TRY(add_storages(request, tables, storages, plan));

@@ -131,14 +131,6 @@ std::optional<Bytes> OfferStorages::local_of(const ClusterOffer& offer) const {
   return Bytes(static_cast<std::int64_t>(machine->local_ssd_gib->most * 0x1p30));
 }
 
-Bytes checkpoint_of(std::int64_t parameters, std::int64_t trainable, const TrainSpec& train) {
-  constexpr std::int64_t kNumber = 4;  // bytes of f32
-  const std::int64_t moments = train.optimizer.kind == OptimizerSpec::Kind::adamw ? 2
-                               : train.optimizer.momentum > 0                     ? 1
-                                                                                  : 0;
-  return Bytes(kNumber * (parameters + moments * trainable));
-}
-
 std::string storage_words(const HardwareOption& offered, const Estimated& e) {
   if (offered.storages.empty()) return "";
   const OfferedStorage& storage = offered.storages[e.storage];

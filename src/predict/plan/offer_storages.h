@@ -46,8 +46,7 @@ class OfferStorages {
 
  private:
   OfferStorages(const Workload& workload, const StorageFacts& facts) : workload_(workload), facts_(facts) {}
-  OfferedStorage offered(const ClusterOffer& offer, const StorageSpeed& speed,
-                         DollarsPerHour price) const;
+  OfferedStorage offered(const ClusterOffer& offer, const StorageSpeed& speed, DollarsPerHour price) const;
   void add_saving(const std::optional<BytesPerSecond>& write, OfferedStorage& storage) const;
   std::optional<Bytes> local_of(const ClusterOffer& offer) const;
 
@@ -62,9 +61,6 @@ class OfferStorages {
   std::span<const MachineType> machines_;
   std::string unpriced_;
 };
-
-// Bytes of a checkpoint: parameters and the optimizer's state in f32.
-Bytes checkpoint_of(std::int64_t parameters, std::int64_t trainable, const TrainSpec& train);
 
 // "filestore zonal of 1.00 TiB, $0.35/h". Empty: nothing is paid for or chosen.
 std::string storage_words(const HardwareOption& offered, const Estimated& estimated);
