@@ -27,5 +27,15 @@ TEST(Mounted, the_root_holds_all) {
   EXPECT_FALSE(is_in("/ab", "/a/"));
 }
 
+TEST(Volume, is_made_with_the_run_or_there_already) {
+  using Kind = VolumeSpec::Kind;
+  for (const Kind kind : {Kind::filestore, Kind::hyperdisk, Kind::local_ssd, Kind::cheapest})
+    EXPECT_TRUE((VolumeSpec{.kind = kind}.made())) << name_of(kind);
+  for (const Kind kind : {Kind::claim, Kind::nfs, Kind::bucket, Kind::image, Kind::lustre, Kind::parallelstore})
+    EXPECT_FALSE((VolumeSpec{.kind = kind}.made())) << name_of(kind);
+  EXPECT_TRUE((VolumeSpec{.kind = Kind::parallelstore, .of = "new"}.made()));
+  EXPECT_TRUE((VolumeSpec{.kind = Kind::claim, .of = "data", .size = 10 * kGiB}.made()));
+}
+
 }  // namespace
 }  // namespace systole

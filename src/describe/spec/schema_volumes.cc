@@ -82,13 +82,13 @@ Status check(const VolumeSpec& volume, const Node& node) {
   const auto wrong = [&](std::string what, const char* hint) {
     return error(ErrorKind::invalid, "{}: {}", row_of(volume.kind).name, what).at(node.where()).hinted(hint);
   };
-  const bool made_new = volume.kind == Kind::parallelstore && volume.of == "new";
-  const bool made = volume.kind == Kind::filestore || volume.kind == Kind::hyperdisk || made_new || volume.open();
-  const bool placed = volume.kind == Kind::lustre || (volume.kind == Kind::parallelstore && !made_new);
+  const bool placed = volume.kind == Kind::lustre || (volume.kind == Kind::parallelstore && !volume.made());
   if (volume.kind == Kind::filestore && volume.of == "regional" && !volume.size)
     return wrong("it is made new, and its speed is unknown: of which size?", "size: 1TiB");
-  if (made && !volume.size && !volume.open()) return wrong("it is made new, of which size?", "size: 1TiB");
-  if (made && volume.read_only) return wrong("it is made new, and would stay empty", "take read_only out");
+  if (volume.kind == Kind::hyperdisk && !volume.size) return wrong("it is made new, of which size?", "size: 1TiB");
+  if (volume.made() && volume.read_only)
+    return wrong(volume.kind == Kind::local_ssd ? "it begins empty" : "it is made new, and would stay empty",
+                 volume.kind == Kind::claim ? "take size out, or read_only" : "take read_only out");
   if (placed && !volume.size) return wrong("how large is it?", "size: 9000GiB, as the instance has");
   if (placed && volume.address.empty())
     return wrong("at which address?", volume.kind == Kind::lustre ? "address: IP/FILESYSTEM" : "address: IP,IP,IP");
@@ -97,13 +97,10 @@ Status check(const VolumeSpec& volume, const Node& node) {
     return wrong("only parallelstore says its network", "take network out");
   if (!volume.of_class.empty() && (volume.kind != Kind::claim || !volume.size))
     return wrong("a class is of a claim that is made", "class beside claim and size");
-  if (volume.kind == Kind::claim && volume.size && volume.read_only)
-    return wrong("it is made new, and would stay empty", "take size out, or read_only");
   if ((volume.kind == Kind::nfs || volume.kind == Kind::bucket || volume.kind == Kind::image) && volume.size)
     return wrong("it is as large as it is", "take size out");
   if (volume.kind == Kind::image && !volume.read_only)
     return wrong("what is in an image stays as it is", "read_only: true beside image");
-  if (volume.kind == Kind::local_ssd && volume.read_only) return wrong("it begins empty", "take read_only out");
   const auto one_of = [&](std::initializer_list<std::string_view> names) {
     return std::ranges::find(names, volume.of) != names.end();
   };

@@ -38,6 +38,18 @@ struct VolumeSpec {
     return kind == Kind::cheapest || (kind == Kind::filestore && (of == "auto" || !size)) ||
            (kind == Kind::parallelstore && of == "new" && !size);
   }
+  // Whether it begins empty with the run, which pays for it.
+  bool made() const {
+    switch (kind) {
+      case Kind::filestore:
+      case Kind::hyperdisk:
+      case Kind::local_ssd:
+      case Kind::cheapest: return true;
+      case Kind::parallelstore: return of == "new";
+      case Kind::claim: return size.has_value();
+      default: return false;
+    }
+  }
 };
 
 const char* name_of(VolumeSpec::Kind kind);

@@ -59,14 +59,6 @@ constexpr Bytes kTib = 1024 * kGiB, kStep = 256 * kGiB;  // sizes of a Filestore
 
 std::string size_text(Bytes size) { return fmt::format("{}GiB", size.count() / kGiB.count()); }
 
-// New where the workload is run, and paid for by it.
-bool is_made(const VolumeSpec& volume) {
-  return volume.kind == VolumeSpec::Kind::filestore || volume.kind == VolumeSpec::Kind::hyperdisk ||
-         volume.kind == VolumeSpec::Kind::local_ssd ||
-         (volume.kind == VolumeSpec::Kind::parallelstore && volume.of == "new") ||
-         (volume.kind == VolumeSpec::Kind::claim && volume.size);
-}
-
 const StorageTier* tier_of(const VolumeSpec& volume, std::span<const StorageTier> tiers) {
   const auto named = [&](std::string_view storage, std::string_view tier) {
     const auto found = std::ranges::find_if(
@@ -128,7 +120,7 @@ StorageSpeed speed_of_volume(const VolumeSpec& volume, std::span<const StorageTi
   if (!volume.of.empty()) speed.name += " " + volume.of;
   if (volume.size) speed.name += " of " + to_string(*volume.size);
   speed.source = unknown_of(volume.kind);
-  speed.made = is_made(volume);
+  speed.made = volume.made();
   const StorageTier* tier = tier_of(volume, tiers);
   if (tier == nullptr) return speed;
   const std::optional<double> gib =

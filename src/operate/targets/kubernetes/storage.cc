@@ -88,7 +88,7 @@ class Storage {
                  "filestore, lustre, or a claim that many can mount");
         return made("pd.csi.storage.gke.io", "hyperdisk-" + volume.of, volume, "ReadWriteOnce");
       case Kind::lustre: return lustre(path, volume);
-      case Kind::parallelstore: return volume.of == "new" ? new_parallelstore(volume) : parallelstore(path, volume);
+      case Kind::parallelstore: return volume.made() ? new_parallelstore(volume) : parallelstore(path, volume);
       case Kind::local_ssd: return local_ssd(volume);
       case Kind::cheapest: break;
     }
@@ -268,10 +268,7 @@ const VolumeSpec* new_volume_of(const Workload& w, const std::string& folder) {
   for (const auto& [path, name] : w.claims)
     if (is_in(folder, path) && path.size() > has_it->first.size()) return nullptr;
   const VolumeSpec& volume = has_it->second;
-  const bool is_new = volume.kind == Kind::filestore || volume.kind == Kind::hyperdisk ||
-                      volume.kind == Kind::local_ssd || (volume.kind == Kind::parallelstore && volume.of == "new") ||
-                      (volume.kind == Kind::claim && volume.size);
-  return is_new ? &volume : nullptr;
+  return volume.made() ? &volume : nullptr;
 }
 
 void add_volumes(const KubernetesJob& k, PodParts& parts) {
