@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "describe/spec/mounted.h"
+#include "ground/base/bucket_uri.h"
 #include "ground/base/counted.h"
 
 namespace systole {
@@ -66,8 +67,6 @@ void rows_in_a_bucket(const Workload& w, Found& found) {
        "data.folder on a local SSD: volumes: { /scratch: { local_ssd: true } }"});
 }
 
-bool is_object(const std::string& file) { return file.starts_with("gs://") || file.starts_with("s3://"); }
-
 // Of all sources of the training rows.
 std::vector<std::string> sources_of(const Workload& w) {
   std::vector<std::string> files = w.data.train.files;
@@ -80,7 +79,7 @@ std::vector<std::string> sources_of(const Workload& w) {
 void objects_without_a_cache(const Workload& w, Found& found) {
   const std::vector<std::string> files = sources_of(w);
   if (w.data.kind != DataSpec::Kind::text || (w.volumes.empty() && w.claims.empty())) return;
-  if (std::ranges::none_of(files, is_object)) return;
+  if (std::ranges::none_of(files, is_bucket_uri)) return;
   const auto ends = [&](const std::string& folder) {
     const MountedVolume* volume = volume_of(w.volumes, folder);
     const bool claimed = std::ranges::any_of(
@@ -99,7 +98,7 @@ void objects_without_a_cache(const Workload& w, Found& found) {
 // A packed file is read from its begin, by one thread and one after another.
 void one_packed_object(const Workload& w, Found& found) {
   const std::vector<std::string> files = sources_of(w);
-  if (w.data.kind != DataSpec::Kind::text || files.size() != 1 || !is_object(files[0])) return;
+  if (w.data.kind != DataSpec::Kind::text || files.size() != 1 || !is_bucket_uri(files[0])) return;
   const bool packed = std::ranges::any_of(std::initializer_list<const char*>{".gz", ".dz", ".zst", ".zstd", ".tgz"},
                                           [&](const char* end) { return files[0].ends_with(end); });
   if (!packed || files[0].find_first_of("*?[") != std::string::npos) return;

@@ -57,7 +57,7 @@ PlanAdditions beside(const PlanReport& plan) {
   PlanAdditions beside;
   if (plan.choice.chosen) beside.quotas = quota_node(plan.quotas, region_of_choice(plan));
   beside.this_machine = here_node(plan);
-  if (plan.feed) beside.feed = offered_feed_node(*plan.feed);
+  if (plan.feed_there) beside.feed = offered_feed_node(*plan.feed_there);
   return beside;
 }
 
@@ -66,7 +66,7 @@ PlanTextOptions text_options(const PlanReport& plan, bool all, const Printer& ou
   options.bold = [&out](std::string_view text) { return out.ink(Ink::bold, text); };
   if (plan.choice.chosen) options.quotas = quota_lines(plan.quotas, region_of_choice(plan));
   options.this_machine = here_text(plan);
-  if (plan.feed) options.feed = offered_feed_text(*plan.feed);
+  if (plan.feed_there) options.feed = offered_feed_text(*plan.feed_there);
   return options;
 }
 

@@ -56,11 +56,6 @@ Result<NamedObjects> whole_folder(Place place, ListDepth depth) {
 
 }  // namespace
 
-bool is_bucket_uri(std::string_view text) {
-  const std::size_t end = text.find("://");
-  return end != text.npos && text.substr(0, end) != StoreUri::kFile;
-}
-
 Result<StoreUri> lasting_uri(const std::string& text) {
   StoreUri uri = TRY(read_store_uri(text));
   if (!uri.is_lasting()) return error(ErrorKind::unsupported, "'{}' ends with the process", text).hinted(store_forms());

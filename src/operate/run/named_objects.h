@@ -7,12 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "ground/base/bucket_uri.h"
 #include "ground/store/store_access.h"
 #include "ground/store/transfer.h"
 
 namespace systole {
-
-bool is_bucket_uri(std::string_view text);  // "gs://…", "s3://…": a scheme other than file
 
 // What a text names; a path of this machine ("a", "file:///a") is absolute. Errors: those of read_store_uri;
 // unsupported for memory:.

@@ -201,9 +201,9 @@ Result<PlanReport> plan_on_offers(const WorkloadArguments& arguments, const Load
     const ClusterOffer& offer = plan.request.offers[chosen->offer];
     plan.quotas = TRY(quotas_of(offer, plan.workload, view.tables));
     if (workload.data.kind == DataSpec::Kind::text) {
-      plan.feed = offered_feed(plan.workload, offer.machines, Seconds(chosen->step.seconds),
-                               TRY(storage_of(plan.workload, plan.workload.data.folder, view.tables)));
-      plan.HardwarePlan::feed = planned_feed(*plan.feed, plan.workload);
+      plan.feed_there = offered_feed(plan.workload, offer.machines, Seconds(chosen->step.seconds),
+                                     TRY(storage_of(plan.workload, plan.workload.data.folder, view.tables)));
+      plan.feed = planned_feed(*plan.feed_there, plan.workload);
     }
   }
   look_here(plan, clock);

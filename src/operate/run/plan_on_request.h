@@ -42,9 +42,9 @@ Status check_layers(const WorkloadArguments& arguments, const Workload& workload
 // Everything printed about a plan for offered hardware.
 struct PlanReport : HardwarePlan {
   WorkloadArguments arguments;
-  std::optional<PlanFacts> here;    // if --on names this machine, and it can train
-  std::optional<OfferedFeed> feed;  // of the choice; nothing: not rows of text
-  std::vector<QuotaNeed> quotas;    // for the project that creates the choice's nodes in a GKE cluster
+  std::optional<PlanFacts> here;          // if --on names this machine, and it can train
+  std::optional<OfferedFeed> feed_there;  // of the choice, beside its storage; nothing: not rows of text
+  std::vector<QuotaNeed> quotas;          // for the project that creates the choice's nodes in a GKE cluster
 };
 
 // Errors: as offer_rules, choice_request, check_layers and plan_offered; invalid: no hardware is named.

@@ -113,17 +113,10 @@ Result<SettledVolumes> settle_volumes(Workload& workload, const Plan* plan, Cata
       if (rows != nullptr && *rows == path) add_warning(workload, path, plan, tiers, settled.warnings);
       continue;
     }
-    if (workload.has_model() && (rows == nullptr || *rows != path))
-      return key_error(ErrorKind::invalid, "volumes",
-                       "{}: its tier and size follow from the feed, and data.folder ({}) is not in it", path,
-                       workload.data.folder)
-          .hinted(fmt::format("data.folder: {}/tokens; or filestore: zonal with a size", path));
+    if (workload.has_model() && (rows == nullptr || *rows != path)) return without_rows(path, workload);
     const OfferedFeed feed = TRY(feed_of(workload, plan, path));
     const std::optional<Bytes> holds = volume.size ? volume.size : all_in(workload, path);
-    if (!holds)
-      return key_error(ErrorKind::invalid, "volumes",
-                       "{}: its size follows from the data, and how large they are is unknown here", path)
-          .hinted("a size beside it, of all that it has to hold: { cheapest: true, size: 500GiB }");
+    if (!holds) return of_unknown_size(path);
     const std::string* saved = saved_in(workload);
     const bool saves = saved != nullptr && *saved == path;
     const StoragePick pick =

@@ -37,9 +37,7 @@ class Chooser {
   std::optional<Estimated> best() const;
 
  private:
-  bool by_dollars() const {
-    return request_.wanted == OfferRanking::cheapest || request_.wanted == OfferRanking::per_token;
-  }
+  bool by_dollars() const { return systole::by_dollars(request_.wanted); }
   SearchRequest searched() const;
   void judge(std::vector<Estimated>& best);
   bool refused(std::size_t offer, const Candidate& candidate) const {
@@ -328,8 +326,7 @@ LostOption Chooser::lost_layout(const Estimated& e) const {
 }  // namespace
 
 StorageWish wish_of(const ChoiceRequest& request) {
-  const bool by_dollars = request.wanted == OfferRanking::cheapest || request.wanted == OfferRanking::per_token;
-  return {by_dollars, request.steps, request.deadline, request.budget};
+  return {by_dollars(request.wanted), request.steps, request.deadline, request.budget};
 }
 
 OfferChoice choose(const Composer& composer, const ChoiceRequest& request) { return Chooser(composer, request).run(); }

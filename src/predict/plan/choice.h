@@ -12,6 +12,9 @@ namespace systole {
 // cheapest and per_token rank alike, since all options train on as many tokens. front: fastest, and also every option
 // that no other beats in both time and cost.
 enum class OfferRanking { fastest, cheapest, per_token, front };
+inline bool by_dollars(OfferRanking wanted) {
+  return wanted == OfferRanking::cheapest || wanted == OfferRanking::per_token;
+}
 
 struct ChoiceRequest {
   std::vector<ClusterOffer> offers;

@@ -94,9 +94,9 @@ double steps_in(Seconds time, const Composer& composer, const ChoiceRequest& req
 
 // Errors: invalid: a price is needed, and no offer has one.
 Status check_prices(const ChoiceRequest& asked) {
-  const bool by_dollars = asked.wanted == OfferRanking::cheapest || asked.wanted == OfferRanking::per_token;
   const auto priced = [](const ClusterOffer& offer) { return offer.offered.price.has_value(); };
-  if (!(asked.budget || by_dollars) || asked.offers.empty() || std::ranges::any_of(asked.offers, priced)) return {};
+  if (!(asked.budget || by_dollars(asked.wanted)) || asked.offers.empty() || std::ranges::any_of(asked.offers, priced))
+    return {};
   return error(ErrorKind::invalid, "{} needs a price, and nobody knows one of what --on names: {}",
                asked.budget ? "--budget" : "--objective in dollars", asked.offers.front().price.note)
       .hinted(fmt::format("leave {} out; or give prices of your own: systole catalog prices --help",

@@ -23,6 +23,19 @@ std::string checkpoints_of(const Workload& workload) {
 
 }  // namespace
 
+Error without_rows(const std::string& mount, const Workload& workload) {
+  return key_error(ErrorKind::invalid, "volumes",
+                   "{}: its tier and size follow from the feed, and data.folder ({}) is not in it", mount,
+                   workload.data.folder)
+      .hinted(fmt::format("data.folder: {}/tokens; or filestore: zonal with a size", mount));
+}
+
+Error of_unknown_size(const std::string& mount) {
+  return key_error(ErrorKind::invalid, "volumes",
+                   "{}: its size follows from the data, and how large they are is unknown here", mount)
+      .hinted("a size beside it, of all that it has to hold: { cheapest: true, size: 500GiB }");
+}
+
 const std::string* saved_in(const Workload& workload) {
   const std::string folder = checkpoints_of(workload);
   return folder.empty() ? nullptr : mount_of(workload, folder);
@@ -49,20 +62,14 @@ Result<OfferStorages> OfferStorages::of(const Workload& workload, const StorageF
   storages.saves_there_ = saved != nullptr && saved == storages.mount_;
   for (const auto& [path, volume] : workload.volumes) {
     if (!volume.open() || (storages.mount_ != nullptr && *storages.mount_ == path)) continue;
-    return key_error(ErrorKind::invalid, "volumes",
-                     "{}: its tier and size would follow from the feed, and data.folder ({}) is not in it", path,
-                     workload.data.folder)
-        .hinted(fmt::format("data.folder: {}/tokens; or filestore: zonal with a size", path));
+    return without_rows(path, workload);
   }
   if (storages.mount_ == nullptr) return storages;
   storages.volume_ = &workload.volumes.at(*storages.mount_);
   if (storages.volume_->open()) {
     storages.needed_ = storages.volume_->size ? storages.volume_->size
                                               : needed_in(workload, *storages.mount_, facts.holds, facts.checkpoint);
-    if (!storages.needed_)
-      return key_error(ErrorKind::invalid, "volumes",
-                       "{}: its size follows from the data, and how large they are is unknown here", *storages.mount_)
-          .hinted("a size beside it, of all that it has to hold: { cheapest: true, size: 500GiB }");
+    if (!storages.needed_) return of_unknown_size(*storages.mount_);
   } else if (const StorageSpeed speed = speed_of_volume(*storages.volume_, storages.tiers_);
              speed.made && !speed.cost) {
     storages.unpriced_ = fmt::format("the price of {} is unknown", speed.name);

@@ -20,6 +20,10 @@ struct StorageFacts {
   double rows = 0;             // that the whole run takes
 };
 
+// Why an open volume at `mount` cannot be settled.
+Error without_rows(const std::string& mount, const Workload& workload);
+Error of_unknown_size(const std::string& mount);
+
 // The volume of the checkpoints; null: they are in none.
 const std::string* saved_in(const Workload& workload);
 
