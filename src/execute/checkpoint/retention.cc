@@ -236,7 +236,7 @@ Result<Bytes> space_available(const Folder& folder) {
 }  // namespace
 
 Result<SpaceNeed> check_space(const Folder& folder, Bytes per_save, const Retention& retention,
-                              std::int64_t steps_between, std::int64_t steps) {
+                              std::int64_t steps_between, std::int64_t steps, std::string_view shown) {
   SpaceNeed need;
   need.checkpoints = checkpoints_kept(retention, steps_between, steps) + 1;
   need.needed = per_save * need.checkpoints + kManifestSlack;
@@ -247,9 +247,9 @@ Result<SpaceNeed> check_space(const Folder& folder, Bytes per_save, const Retent
   return error(
              ErrorKind::does_not_fit,
              "checkpoints do not fit: {} of {} bytes each ({} kept, one being written) and {} for their manifests are "
-             "{} bytes, {} are available (short by {})",
+             "{} bytes, and '{}' has room for {} (short by {})",
              need.checkpoints, with_commas(per_save.count()), need.checkpoints - 1, with_commas(kManifestSlack.count()),
-             with_commas(need.needed.count()), with_commas(need.available.count()),
+             with_commas(need.needed.count()), shown, with_commas(need.available.count()),
              with_commas((need.needed - need.available).count()))
       .hinted(most >= 1
                   ? fmt::format("keep {} at most (checkpoint.keep), free space, or put the run on another disk", most)

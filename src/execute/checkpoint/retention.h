@@ -11,6 +11,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "execute/checkpoint/folder.h"
@@ -60,8 +61,9 @@ struct SpaceNeed {
   Bytes needed, available;
 };
 // `steps_between`: steps from one save to the next; `steps`: of the whole training. 0: unknown, then those that `every`
-// keeps count once. Errors: does_not_fit with both numbers and what to change; io.
+// keeps count once. `shown`: the folder's name, for people. Errors: does_not_fit with both numbers and what to change;
+// io.
 Result<SpaceNeed> check_space(const Folder& folder, Bytes per_save, const Retention& retention,
-                              std::int64_t steps_between, std::int64_t steps);
+                              std::int64_t steps_between, std::int64_t steps, std::string_view shown);
 
 }  // namespace systole::checkpoint

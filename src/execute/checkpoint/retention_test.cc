@@ -137,24 +137,26 @@ TEST(Retention, SpaceIsCheckedWithNumbers) {
   const auto state = tiny_state(20);
   const Bytes per_save = save_bytes(tiny_request(20, state).tensors, tiny_options());
   EXPECT_EQ(per_save, load_manifest(folder, 10)->chunk_bytes());
-  const auto need = check_space(folder, per_save, {.last = 2}, 10, 0);
+  constexpr const char* kShown = "runs/a/checkpoints";
+  const auto need = check_space(folder, per_save, {.last = 2}, 10, 0, kShown);
   ASSERT_TRUE(need) << to_string(need.error());
   EXPECT_EQ(need->checkpoints, 3);
-  EXPECT_EQ(check_space(folder, per_save, {.last = 2, .every = 50, .best = true}, 10, 1000)->checkpoints, 24);
-  EXPECT_EQ(check_space(folder, per_save, {.last = 2, .every = 50}, 30, 300)->checkpoints, 5) << "those of 150 and 300";
-  EXPECT_EQ(check_space(folder, per_save, {.last = 2, .every = 50}, 0, 300)->checkpoints, 4) << "saves by time";
-  EXPECT_EQ(check_space(folder, per_save, {.last = 0}, 10, 70)->checkpoints, 8);
+  EXPECT_EQ(check_space(folder, per_save, {.last = 2, .every = 50, .best = true}, 10, 1000, kShown)->checkpoints, 24);
+  EXPECT_EQ(check_space(folder, per_save, {.last = 2, .every = 50}, 30, 300, kShown)->checkpoints, 5)
+      << "those of 150 and 300";
+  EXPECT_EQ(check_space(folder, per_save, {.last = 2, .every = 50}, 0, 300, kShown)->checkpoints, 4) << "saves by time";
+  EXPECT_EQ(check_space(folder, per_save, {.last = 0}, 10, 70, kShown)->checkpoints, 8);
 
   store.limit_space(kGiB);
-  const auto refused = check_space(folder, 400 * kMiB, {.last = 2}, 10, 0);
+  const auto refused = check_space(folder, 400 * kMiB, {.last = 2}, 10, 0, kShown);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::does_not_fit);
   EXPECT_TRUE(refused.error().message.starts_with(
       "checkpoints do not fit: 3 of 419,430,400 bytes each (2 kept, one being written) and 1,048,576 for their "
-      "manifests are 1,259,339,776 bytes, "))
+      "manifests are 1,259,339,776 bytes, and 'runs/a/checkpoints' has room for "))
       << refused.error().message;
   EXPECT_NE(refused.error().hint.find("keep 1"), std::string::npos) << refused.error().hint;
-  const auto often = check_space(folder, 200 * kMiB, {.last = 2, .every = 10}, 10, 1000);
+  const auto often = check_space(folder, 200 * kMiB, {.last = 2, .every = 10}, 10, 1000, kShown);
   ASSERT_FALSE(often);
   EXPECT_TRUE(often.error().hint.starts_with("a larger checkpoint.keep_every")) << often.error().hint;
 }

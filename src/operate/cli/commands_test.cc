@@ -336,6 +336,7 @@ TEST(Disk, a_run_without_room_for_its_checkpoints_leaves_no_run) {
                                         "checkpoint.keep=1000000", "--set", "model.width=512"});
   EXPECT_EQ(refused.exit.code, 1) << refused.err;
   EXPECT_NE(refused.err.find("checkpoints do not fit"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("and 'runs/a/checkpoints' has room for "), std::string::npos) << refused.err;
   EXPECT_NE(refused.err.find("hint: "), std::string::npos) << refused.err;
   EXPECT_NE(systole.run({"runs"}).err.find("no runs yet"), std::string::npos);
 }

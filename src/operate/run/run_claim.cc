@@ -35,7 +35,7 @@ Status RunClaim::take() {
   if (goes_on_) TRY(keep_origin(*folder_, run_.asked, prepared_, run_.preparing.source));
   if (goes_on_) TRY(check_goes_on(prepared_, *folder_));
   const CheckpointHome home = TRY(checkpoint_home(folder_->path, run_.workload.checkpoint, Absent::is_an_error));
-  TRY(check_disk(prepared_, home.folder));  // before anything is written that makes it a run
+  TRY(check_disk(prepared_, home));  // before anything is written that makes it a run
   if (!goes_on_) TRY(write_whole(*folder_->store, kRunLock, to_json(*lock_, 2) + "\n"));
   return {};
 }

@@ -95,7 +95,7 @@ Status same_run(const RunFolder& run, const Workload& workload) {
       .hinted("put the workload back, or take another --folder");
 }
 
-Status check_disk(const PlannedRun& p, const checkpoint::Folder& checkpoints) {
+Status check_disk(const PlannedRun& p, const CheckpointHome& home) {
   Bytes per_save;
   for (const ProgramValue& value : p.job.program->values) {
     if (value.residence == Residence::parameter || value.residence == Residence::state) per_save += value.type.bytes();
@@ -104,7 +104,8 @@ Status check_disk(const PlannedRun& p, const checkpoint::Folder& checkpoints) {
   const checkpoint::Retention retention{static_cast<int>(spec.keep), spec.keep_every, spec.best};
   const double steps =
       p.workload.train.time ? 0 : p.plan.time.steps;  // a prediction of its speed is no ground to refuse
-  TRY(checkpoint::check_space(checkpoints, per_save, retention, spec.every.steps, static_cast<std::int64_t>(steps)));
+  TRY(checkpoint::check_space(home.folder, per_save, retention, spec.every.steps, static_cast<std::int64_t>(steps),
+                              home.path));
   return {};
 }
 

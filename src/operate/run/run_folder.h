@@ -13,6 +13,8 @@
 
 namespace systole {
 
+struct CheckpointHome;  // checkpoint_home.h
+
 struct PlannedRun;
 
 // How to wait for a folder that another process holds.
@@ -42,7 +44,7 @@ Status claim_checkpoints(RunFolder& run, const CheckpointSpec& spec, const Folde
 // Errors: invalid, if the run in the folder is of another workload; those of reading it.
 Status same_run(const RunFolder& run, const Workload& workload);
 
-// Checks that `checkpoints` has space for all checkpoints to be kept, plus one in writing. Errors: does_not_fit, io.
-Status check_disk(const PlannedRun& prepared, const checkpoint::Folder& checkpoints);
+// Checks that `home` has space for all checkpoints to be kept, plus one in writing. Errors: does_not_fit, io.
+Status check_disk(const PlannedRun& prepared, const CheckpointHome& home);
 
 }  // namespace systole

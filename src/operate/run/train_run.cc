@@ -173,10 +173,9 @@ void emit_end(const PlannedRun& p, const Result<TrainOutcome>& outcome, TimeLedg
 
 // Writes the run's documents before anything is started. A resumed run keeps its original plan, and its workload until
 // the checkpoint is known to fit the new one.
-Status write_documents(const PlannedRun& p, RunFolder& folder, const checkpoint::Folder& checkpoints,
-                       const RunRequest& request) {
-  TRY(check_disk(p, checkpoints));
-  TRY(checkpoint::prepare(checkpoints));
+Status write_documents(const PlannedRun& p, RunFolder& folder, const CheckpointHome& home, const RunRequest& request) {
+  TRY(check_disk(p, home));
+  TRY(checkpoint::prepare(home.folder));
   if (p.data.dataset) TRY(keep_tokenizer(*folder.store, folder.path, *p.data.dataset));
   if (request.resume || !request.documents) return {};
   TRY(write_whole(*folder.store, RunFiles::workload, to_yaml(p.workload)));
@@ -252,7 +251,7 @@ Result<TrainOutcome> run_job(PlannedRun& prepared, RunFolder& folder, const RunR
   CheckpointHome home = TRY(open_home(folder.path, prepared.workload.checkpoint));
   if (request.disk != nullptr) home.folder.store = FullDisk::over(request.disk, std::move(home.folder.store));
   const checkpoint::Folder& checkpoints = home.folder;
-  if (request.role.first()) TRY(write_documents(prepared, folder, checkpoints, request));
+  if (request.role.first()) TRY(write_documents(prepared, folder, home, request));
   begin_measuring_memory();
   TRY(connect(prepared, request));
   {
