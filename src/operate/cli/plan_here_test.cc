@@ -195,6 +195,25 @@ TEST_F(PlanHere, calibrations_stand_side_by_side_by_threads) {
     const Captured seen = planned(std::string("--set resources.threads=") + threads);
     EXPECT_TRUE(says(seen.out, std::string("times are calibrated: this-machine-") + threads)) << seen.out << seen.err;
   }
+  // One of before servers' products were measured.
+  systole_.write("chat.yaml",
+                 "systole: 1\nname: chat\nworkload: serve\nmodel: { family: llama, layers: 2, width: 32, heads: 2, "
+                 "kv_heads: 1, mlp: 64, context: 64, vocabulary: 288 }\nserve: { slots: 2, objective: { ttft: 10s, "
+                 "tpot: 1s }, traffic: { rate: 0.5, requests: 300, prompt: 20, answer: 5 } }\n");
+  const auto served = [&](const std::string& more) {
+    return shell("plan chat.yaml --set resources.threads=1 " + more);
+  };
+  const std::string old =
+      "measured no products of servers: steps are timed by the rates of training\n  hint: systole "
+      "calibrate --threads 1\n";
+  const Captured whole = served("");
+  EXPECT_TRUE(says(whole.out, "times of steps are calibrated on this machine") && !says(whole.err, old)) << whole.err;
+  systole_.shell("sed -i '/serving[.]product/d' .config/systole/catalog/*.yaml");
+  const Captured lacking = served("");
+  EXPECT_TRUE(says(lacking.err, old) && says(lacking.out, "how far off the times of steps are is unknown"))
+      << lacking.out << lacking.err;
+  const std::string searched = served("--search slots").err;
+  EXPECT_TRUE(says(searched, old) && searched.find(old) == searched.rfind(old)) << "once: " << searched;
   // Calibration does not cover the reference backend.
   const Captured reference = planned("--backend reference");
   EXPECT_TRUE(says(reference.out, "UNCALIBRATED") && !says(reference.err, "calibration")) << reference.err;

@@ -1,6 +1,7 @@
 #include "operate/cli/plan_serve.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "execute/train/memory_plan.h"
 #include "ground/process/machine.h"
@@ -53,7 +54,19 @@ Result<ServingOn> serving_on(const std::vector<std::string>& on) {
   return result;
 }
 
-Status add_here(const WorkloadArguments& arguments, const LoadedWorkload& loaded, ServingPlanner& planner,
+// What the machine's rates are not of.
+void warn_of_rates(const Machine& machine, Context& context) {
+  const std::int64_t threads = machine.device->target().threads;
+  if (machine.stale) context.out.warning(*machine.stale);
+  if (machine.speed.calibrated && machine.speed.served.empty())
+    context.out.warning(
+        fmt::format("the calibration of {} measured no products of servers: steps are timed by the rates of training",
+                    machine.catalog_date),
+        threads == allowed_cores() ? "systole calibrate" : fmt::format("systole calibrate --threads {}", threads));
+}
+
+// `warns`: of what is the same for each candidate of a search.
+Status add_here(const WorkloadArguments& arguments, const LoadedWorkload& loaded, ServingPlanner& planner, bool warns,
                 Context& context) {
   if (is_xla(arguments.backend))
     return error(ErrorKind::unsupported, "--device {}: what its compiler needs is not known before it compiles",
@@ -66,7 +79,7 @@ Status add_here(const WorkloadArguments& arguments, const LoadedWorkload& loaded
   use.ranks = loaded.workload.num_devices();
   if (use.ranks > 1 && !resources.threads) resources.threads = std::max<std::int64_t>(1, allowed_cores() / use.ranks);
   const Machine machine = TRY(open_machine(arguments.backend, resources, context.clock, use));
-  if (machine.stale) context.out.warning(*machine.stale);
+  if (warns) warn_of_rates(machine, context);
   const Catalog catalog = TRY(read_catalog(false));
   const CatalogEntry& entry = *TRY(catalog.find(machine.catalog_entry));
   std::optional<BytesPerSecond> disk;
@@ -111,12 +124,13 @@ ExitCode search(const WorkloadArguments& arguments, const LoadedWorkload& loaded
   for (const std::string& axis : options.search) (axis == "slots" ? axes.slots : axes.precision) = true;
   std::optional<CatalogView> view;
   if (!on.hardware.empty()) view = open_catalog_view(context.clock).value();
+  bool warns = true;
   const auto add_rows = [&](const Workload& workload, ServingPlanner& planner) -> Status {
     LoadedWorkload candidate = loaded;
     candidate.workload = workload;
     // This machine has no rows where it computes otherwise; others may.
     if (on.here && (on.hardware.empty() || workload.serve.compute == DType::f32))
-      TRY(add_here(arguments, candidate, planner, context));
+      TRY(add_here(arguments, candidate, planner, std::exchange(warns, false), context));
     if (!view) return {};
     return planner.add_offers(view->tables, view->catalog, on.hardware, TRY(offer_rules(options, workload)),
                               view->today);
@@ -154,7 +168,7 @@ ExitCode plan_serve(const WorkloadArguments& arguments, const LoadedWorkload& lo
   context.out.progress("simulating");
   if (!options.search.empty()) return search(arguments, loaded, options, on, context);
   ServingPlanner planner = ServingPlanner::create(loaded.workload, trace_of(loaded.workload).value()).value();
-  if (on.here) add_here(arguments, loaded, planner, context).value();
+  if (on.here) add_here(arguments, loaded, planner, true, context).value();
   if (!on.hardware.empty()) {
     CatalogView view = open_catalog_view(context.clock).value();
     planner

@@ -162,7 +162,7 @@ Status ServingPlanner::add_here(const Here& here, const std::function<Bytes(cons
   const Program program = TRY(program_for(here.target, here.workspace_of));
   ServingRow row;
   row.name = here.name;
-  row.calibrated = here.speed.calibrated;
+  row.calibrated = here.speed.calibrated && !here.speed.served.empty();
   row.price = plan_.workload.resources.price;
   row.devices = row.parts = plan_.options.parts;
   row.memory = serving_memory(program, outside(program), Bytes(here.limit.count() / row.parts));
