@@ -67,6 +67,43 @@ TEST_F(PlanStorage, follows_from_the_plan) {
     EXPECT_TRUE(has(job, part)) << part << "\n" << job;
 }
 
+// Tokens a second and MFU are both of a step with what it waits for its rows.
+TEST_F(PlanStorage, a_step_that_waits_has_fewer_tokens_a_second_and_less_mfu) {
+  struct Seen {
+    double tokens, mfu, step, waited, flops;
+  };
+  const auto planned = [&](const std::string& volumes) {
+    const Captured plan =
+        run("plan job.yaml --on a2-highgpu-1g:1 --out plan.json --set model.width=256 --set model.mlp=1024 "
+            "--set train.batch=16384 --set train.steps=10 --set 'volumes=" +
+            volumes + "'");
+    EXPECT_EQ(plan.exit.code, 0) << plan.err;
+    const Node document = plan_file();
+    const Node& chosen = *document.find("search")->find("chosen");
+    const auto number = [&](const char* key) {
+      const Node* found = chosen.find(key);
+      return found == nullptr ? 0 : found->as_double().value();
+    };
+    Seen seen{0, number("model_flops_utilisation"), number("step_seconds"), number("waited_seconds"),
+              number("model_flops")};
+    const std::size_t end = plan.out.find(" tokens/s"), begin = plan.out.rfind(' ', end - 1);
+    seen.tokens = std::stod(plan.out.substr(begin, end - begin));
+    const std::size_t mfu = plan.out.find("% MFU");
+    EXPECT_NEAR(std::stod(plan.out.substr(plan.out.rfind(' ', mfu), 9)), 100 * seen.mfu, 0.051) << plan.out;
+    EXPECT_DOUBLE_EQ(document.find("model_utilisation")->as_double().value(), seen.mfu);
+    return seen;
+  };
+  const Seen fed = planned("{/data: none}"), starved = planned("{/data: {filestore: basic-hdd, size: 1TiB}}");
+  EXPECT_EQ(fed.waited, 0);
+  ASSERT_GT(starved.waited, starved.step) << "it starves";
+  for (const Seen& seen : {fed, starved}) {
+    const double tokens = 16384 * 16 / (seen.step + seen.waited);
+    EXPECT_NEAR(seen.tokens / tokens, 1, 1e-3);
+    // The same peak of the same chip, with whatever layout.
+    EXPECT_NEAR(seen.mfu * (seen.step + seen.waited) / seen.flops / (fed.mfu * fed.step / fed.flops), 1, 1e-9);
+  }
+}
+
 // A plan that left the volume open, as one for other machines does: rendered by its feed, with the numbers in a line.
 TEST_F(PlanStorage, render_takes_the_cheapest_that_keeps_up) {
   ASSERT_EQ(run("plan job.yaml --on a2-highgpu-1g:1 --out plan.json").exit.code, 0);

@@ -18,9 +18,6 @@ Result<Estimated> estimate_candidate(const Workload& asked, const Target& target
     if (estimated.memory.terms.empty() || memory.total() > estimated.memory.total()) estimated.memory = memory;
   }
   set_storage(estimated, offered, wish);
-  const double peak = products_of(offered.cluster.chip, offered.kernels.products).peak.count();
-  estimated.utilisation =
-      parts.model_flops / (estimated.step.seconds * peak * static_cast<double>(offered.cluster.devices));
   return estimated;
 }
 
@@ -31,6 +28,9 @@ void set_storage(Estimated& estimated, const HardwareOption& offered, const Stor
   estimated.waited = with.step - step;
   estimated.total = with.step * wish.steps;
   estimated.dollars = with.dollars;
+  const double peak = products_of(offered.cluster.chip, offered.kernels.products).peak.count();
+  estimated.utilisation =
+      estimated.model_flops / (with.step.count() * peak * static_cast<double>(offered.cluster.devices));
 }
 
 }  // namespace systole

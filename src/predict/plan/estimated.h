@@ -9,7 +9,7 @@ namespace systole {
 Result<Estimated> estimate_candidate(const Workload& asked, const Target& target, const Candidate& candidate,
                                      const HardwareOption& offered, const StorageWish& wish);
 
-// Sets what the best of the offer's storages adds to the devices' step.
+// Sets what the best of the offer's storages adds to the devices' step, and what follows from both together.
 void set_storage(Estimated& estimated, const HardwareOption& offered, const StorageWish& wish);
 
 }  // namespace systole

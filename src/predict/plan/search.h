@@ -64,7 +64,7 @@ struct Estimated {
   std::optional<Dollars> dollars;  // of all steps
   std::size_t storage = 0;         // of the offer's
   Seconds waited;                  // of a step, for rows and checkpoints; in `total`, not in `step`
-  double utilisation = 0;          // model FLOPs, as a share of the dense peak
+  double utilisation = 0;          // model FLOPs, as a share of the dense peak in all of that time
 };
 
 // Where candidates ended; they add up to `candidates`.
