@@ -51,6 +51,7 @@ TEST_F(PlanStorage, follows_from_the_plan) {
   const Captured plan = run("plan job.yaml --on a2-highgpu-1g:1 --objective cheapest --out plan.json");
   ASSERT_EQ(plan.exit.code, 0) << plan.err;
   EXPECT_TRUE(has(plan.out, "  storage /data: filestore zonal of 1.00 TiB, $0.35/h, in the dollars\n")) << plan.out;
+  EXPECT_TRUE(has(plan.out, " old) and $0.35/h of storage, ")) << "what the dollars are of: " << plan.out;
   const Node document = plan_file();
   EXPECT_EQ(document.find("workload")->find("volumes")->find("/data")->find("filestore")->text(), "zonal");
   const double hour = document.find("cost")->find("dollars_per_hour")->as_double().value();

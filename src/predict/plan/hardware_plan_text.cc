@@ -106,6 +106,7 @@ std::string chosen_text(const HardwarePlan& plan, const PlanTextOptions& options
   line("total", fmt::format("{} for {}", to_string(e.total), counted(std::llround(plan.request.steps), "step")));
   std::string cost = e.dollars ? to_string(*e.dollars) + " at " : "";
   cost += price_text(offer, plan.today);
+  if (e.dollars) cost += storage_rate_words(offer.offered, e);
   if (e.dollars)
     cost += fmt::format(", {} for a million tokens",
                         million_tokens_text(*e.dollars * (1e6 / (tokens_a_step(plan) * plan.request.steps))));

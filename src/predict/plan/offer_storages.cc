@@ -138,6 +138,13 @@ std::optional<Bytes> OfferStorages::local_of(const ClusterOffer& offer) const {
   return Bytes(static_cast<std::int64_t>(machine->local_ssd_gib->most * 0x1p30));
 }
 
+std::string storage_rate_words(const HardwareOption& offered, const Estimated& e) {
+  if (offered.storages.empty()) return "";
+  const OfferedStorage& storage = offered.storages[e.storage];
+  if (storage.unpriced) return ", without its storage";
+  return storage.price > DollarsPerHour() ? fmt::format(" and {} of storage", to_string(storage.price)) : "";
+}
+
 std::string storage_words(const HardwareOption& offered, const Estimated& e) {
   if (offered.storages.empty()) return "";
   const OfferedStorage& storage = offered.storages[e.storage];

@@ -66,6 +66,9 @@ class OfferStorages {
   std::string unpriced_;
 };
 
+// " and $0.35/h of storage", behind the rate of devices. Empty: none is paid for.
+std::string storage_rate_words(const HardwareOption& offered, const Estimated& estimated);
+
 // "filestore zonal of 1.00 TiB, $0.35/h". Empty: nothing is paid for or chosen.
 std::string storage_words(const HardwareOption& offered, const Estimated& estimated);
 
