@@ -169,12 +169,22 @@ Where GivenKeys::place_of(const std::string& path) const {
   return dot == path.npos ? Where{filename_, 0, 0} : place_of(path.substr(0, dot));
 }
 
+// Of a value that is a map, as `volumes` is.
+static void add_entries(const std::string& path, const Node& value, std::map<std::string, std::vector<Where>>& places) {
+  for (const Node::Entry& entry : value.entries()) {
+    const std::string key = path + "." + entry.key;
+    places[key] = {entry.value.where()};
+    add_entries(key, entry.value, places);
+  }
+}
+
 std::map<std::string, std::vector<Where>> GivenKeys::places() const {
   std::map<std::string, std::vector<Where>> places;
   for (const auto& [path, given] : given_) {
     std::vector<Where>& at = places[path];
     for (const Node& item : given.value.items()) at.push_back(item.where());
     if (at.empty()) at.push_back(place_of(path));
+    add_entries(path, given.value, places);
   }
   return places;
 }

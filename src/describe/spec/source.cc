@@ -1,6 +1,7 @@
 #include "describe/spec/source.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "describe/spec/excerpt.h"
 
@@ -18,8 +19,11 @@ Error WorkloadSource::placed(Error error, const std::string& key, std::size_t it
 }
 
 Error WorkloadSource::placed(Error error) const {
+  std::vector<Error> others = std::exchange(error.others, {});
   const std::string key = error.key;
-  return placed(std::move(error), key);
+  error = placed(std::move(error), key);
+  for (Error& other : others) error.others.push_back(placed(std::move(other)));
+  return error;
 }
 
 Error WorkloadSource::placed_or(Error error, const std::string& key) const {

@@ -13,14 +13,14 @@ namespace systole {
 
 struct WorkloadSource {
   std::string filename, text;
-  std::map<std::string, std::vector<Where>>
-      places;  // by given key: the place of its value, or of its items if it is a list
+  // By given key: the place of its value, or of its items if it is a list; of a map also by "KEY.ENTRY".
+  std::map<std::string, std::vector<Where>> places;
 
   // Adds to an error about `key` the place of its value (of item `item` if it is a list) and the source line; for a key
   // that was not given, the document's place. An error that has a place stays unchanged; without a known document no
   // place is added.
   Error placed(Error error, const std::string& key, std::size_t item = 0) const;
-  // The same for the key that the error names.
+  // The same for the key that the error names, and for each of its `others`.
   Error placed(Error error) const;
   // The same; if that key was not given, the place of `key`.
   Error placed_or(Error error, const std::string& key) const;

@@ -105,6 +105,36 @@ TEST_F(PlanStorage, a_step_that_waits_has_fewer_tokens_a_second_and_less_mfu) {
   }
 }
 
+// Sizes are those that the catalog has of the tier.
+TEST_F(PlanStorage, a_size_that_the_tier_does_not_offer_is_refused_at_its_place) {
+  struct Case {
+    const char *volume, *words, *hint;
+  };
+  for (const Case& each :
+       {Case{"{ filestore: zonal, size: 900PiB }",
+             ":10:45: error: volumes./data.size: filestore zonal has 1.00 TiB to 9.75 TiB, or 10.0 TiB to 100 TiB, and "
+             "not 900 PiB",
+             "hint: size: 102400GiB\n"},
+        Case{"{ filestore: zonal, size: 10000GiB }", "and not 9.77 TiB", "hint: size: 9984GiB\n"},
+        Case{"{ filestore: regional, size: 50GiB }", "filestore regional has 100 GiB to 100 TiB", "size: 100GiB\n"},
+        Case{"{ filestore: basic-ssd, size: 1TiB }", "filestore basic-ssd has 2.50 TiB to 63.9 TiB", "size: 2560GiB\n"},
+        Case{"{ parallelstore: new, size: 1TiB }", "parallelstore new has 11.7 TiB to 97.7 TiB", "size: 12000GiB\n"}}) {
+    write(each.volume);
+    for (const char* command : {"plan job.yaml --on a2-highgpu-1g:1", "check job.yaml", "render job.yaml --on gke"}) {
+      const Captured refused = run(command);
+      EXPECT_EQ(refused.exit.code, 2) << command << refused.out;
+      EXPECT_TRUE(has(refused.err, "job.yaml:10:") && has(refused.err, each.words) && has(refused.err, each.hint))
+          << command << "\n"
+          << refused.err;
+    }
+  }
+  for (const char* fine : {"{ filestore: zonal, size: 100TiB }", "{ filestore: zonal, size: 1TiB }",
+                           "{ local_ssd: true, size: 100GiB }"}) {
+    write(fine);
+    EXPECT_EQ(run("plan job.yaml --on a2-highgpu-1g:1,kubernetes").exit.code, 0) << fine;
+  }
+}
+
 // A plan that left the volume open, as one for other machines does: rendered by its feed, with the numbers in a line.
 TEST_F(PlanStorage, render_takes_the_cheapest_that_keeps_up) {
   ASSERT_EQ(run("plan job.yaml --on a2-highgpu-1g:1 --out plan.json").exit.code, 0);

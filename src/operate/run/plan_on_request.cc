@@ -12,6 +12,7 @@
 #include "operate/run/storage_here.h"
 #include "operate/targets/gke/cluster.h"
 #include "operate/targets/job_targets.h"
+#include "predict/plan/volume_sizes.h"
 
 namespace systole {
 namespace {
@@ -195,6 +196,8 @@ Result<PlanReport> plan_on_offers(const WorkloadArguments& arguments, const Load
   request.today = view.today;
   TRY(check_layers(arguments, workload));
   TRY(check_one_length(loaded));
+  if (Status sizes = check_sizes(workload, TRY(view.tables.storage())); !sizes.ok())
+    return loaded.source.placed(sizes.error());
   if (workload.data.kind == DataSpec::Kind::text) request.storage = storage_facts(workload, request.run_by);
   PlanReport plan{TRY(plan_offered(std::move(request), view.tables, view.catalog, messages, clock)), arguments};
   if (const auto& chosen = plan.choice.chosen) {

@@ -19,6 +19,7 @@
 #include "operate/run/planned_replicas.h"
 #include "operate/run/storage_here.h"
 #include "operate/targets/job_targets.h"
+#include "predict/plan/volume_sizes.h"
 
 namespace systole {
 namespace {
@@ -80,6 +81,8 @@ Result<std::vector<QuotaNote>> check_targets(const LoadedWorkload& loaded, const
   if (const Result<std::string> planned = set_planned_replicas(view, workload); !planned.ok())
     return loaded.source.placed(planned.error());
   fill_open_volumes(workload);
+  if (const Status sizes = check_sizes(workload, TRY(view.tables.storage())); !sizes.ok())
+    return loaded.source.placed(sizes.error());
   std::vector<Error> wrong;
   for (const JobTargetRow* target : targets) {
     RenderRequest ask{.target = target, .workload = workload, .facts = facts_of(view)};
@@ -112,6 +115,7 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
                        const std::function<std::string(const std::string& run)>& place,
                        const std::function<void(Workload&)>& settle) {
   RenderedJob job;
+  WorkloadSource source;
   std::optional<BatchDocument> batch;
   job.target = job_target_row_named(arguments.on).value();
   if (!arguments.plan.empty()) {
@@ -124,11 +128,16 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
   } else if ((batch = batch_document(arguments.workload).value())) {
     job.workload = batch->workload;
   } else {
-    job.workload = load_workload(arguments.workload).value().workload;
+    LoadedWorkload loaded = load_workload(arguments.workload).value();
+    job.workload = std::move(loaded.workload);
+    source = std::move(loaded.source);
   }
   if (settle) settle(job.workload);
   CatalogView view = open_catalog_view(*real_clock()).value();
-  SettledVolumes settled = settle_volumes(job.workload, job.plan ? &*job.plan : nullptr, view.tables).value();
+  const auto told = [&](Error why) { return source.placed(std::move(why)); };
+  Result<SettledVolumes> volumes = settle_volumes(job.workload, job.plan ? &*job.plan : nullptr, view.tables);
+  if (!volumes.ok()) fail(told(std::move(volumes).error()));
+  SettledVolumes& settled = *volumes;
   job.storage = std::move(settled.chosen);
   const std::string planned = set_planned_replicas(view, job.workload).value();
   RenderRequest ask{.target = job.target, .workload = job.workload, .facts = facts_of(view)};

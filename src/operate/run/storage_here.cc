@@ -12,6 +12,7 @@
 #include "operate/render/quote.h"
 #include "predict/plan/offer_storages.h"
 #include "predict/plan/storage_choice.h"
+#include "predict/plan/volume_sizes.h"
 
 namespace systole {
 namespace {
@@ -107,6 +108,7 @@ static std::optional<Bytes> all_in(const Workload& workload, const std::string& 
 Result<SettledVolumes> settle_volumes(Workload& workload, const Plan* plan, CatalogTables& tables) {
   SettledVolumes settled;
   const std::span<const StorageTier> tiers = TRY(tables.storage());
+  TRY(check_sizes(workload, tiers));
   const std::string* rows = workload.has_model() ? mount_of(workload, workload.data.folder) : nullptr;
   for (auto& [path, volume] : workload.volumes) {
     if (!volume.open()) {

@@ -20,7 +20,8 @@ struct SettledVolumes {
   std::vector<std::string> chosen;    // what an open volume became, with the numbers; a line each
   std::vector<std::string> warnings;  // of a volume that the workload says: it gives too little, or far too much
 };
-// Gives each open volume its kind, tier and size, the cheapest that gives what the plan's feed takes. Errors: invalid: a fact is missing, with the edit that states it; does_not_fit: nothing gives as much.
+// Gives each open volume its kind, tier and size, the cheapest that gives what the plan's feed takes. Errors: those of
+// check_sizes; invalid: a fact is missing, with the edit that states it; does_not_fit: nothing gives as much.
 Result<SettledVolumes> settle_volumes(Workload& workload, const Plan* plan, CatalogTables& tables);
 
 // Gives each open volume any tier and size, for a check of everything else.
