@@ -135,6 +135,29 @@ TEST_F(PlanStorage, a_size_that_the_tier_does_not_offer_is_refused_at_its_place)
   }
 }
 
+// Disks of the machines are for pods of a cluster that is there, which somebody has to name: `volumes` alone mean
+// every target with pods, of which gke makes nodes without such disks.
+TEST_F(PlanStorage, local_disks_are_chosen_where_the_target_gives_them) {
+  systole_.shell("sed -i /^gke:/d job.yaml");
+  const auto storage = [&](const std::string& on) {
+    const Captured plan = run("plan job.yaml --on a2-ultragpu-1g:1" + on);
+    EXPECT_EQ(plan.exit.code, 0) << plan.err;
+    const std::size_t at = plan.out.find("  storage /data: ");
+    return at == plan.out.npos ? plan.out : plan.out.substr(at, plan.out.find('\n', at) - at);
+  };
+  EXPECT_TRUE(has(storage(",kubernetes"), "local_ssd")) << "it is the cheapest";
+  EXPECT_FALSE(has(storage(""), "local_ssd")) << "a plan that render --on gke refuses";
+  write("{ local_ssd: true }");
+  for (const char* command : {"plan job.yaml --on a2-ultragpu-1g:1", "plan job.yaml --on a2-ultragpu-1g:1,gke"}) {
+    const Captured plan = run(command);
+    EXPECT_EQ(plan.exit.code, 3) << plan.out;
+    EXPECT_TRUE(has(plan.err, "job.yaml:10:32: error: volumes./data.local_ssd: the nodes that gke makes have no disks"))
+        << plan.err;
+    EXPECT_TRUE(has(plan.err, "hint: hyperdisk or filestore; or --on kubernetes")) << plan.err;
+  }
+  EXPECT_EQ(run("plan job.yaml --on a2-ultragpu-1g:1,kubernetes").exit.code, 0);
+}
+
 // A plan that left the volume open, as one for other machines does: rendered by its feed, with the numbers in a line.
 TEST_F(PlanStorage, render_takes_the_cheapest_that_keeps_up) {
   ASSERT_EQ(run("plan job.yaml --on a2-highgpu-1g:1 --out plan.json").exit.code, 0);

@@ -99,13 +99,27 @@ Result<std::string> own_hardware(const Workload& workload, const JobTargetRow& t
   return resources.accelerators.ends_with(slices) ? resources.accelerators : resources.accelerators + slices;
 }
 
-// Machines' own disks are for pods of a cluster that is there: a target that makes its nodes gives them none.
-StorageFacts storage_facts(const Workload& workload, const std::vector<const JobTargetRow*>& run_by) {
+bool makes_nodes(const JobTargetRow* target) { return target->provisions.can; }
+
+// Machines' own disks are for pods of a cluster that is there: a target that makes its nodes gives them none. What the
+// workload's keys mean is no answer: `volumes` are those of every target with pods.
+StorageFacts storage_facts(const Workload& workload, const std::vector<const JobTargetRow*>& named) {
   StorageFacts facts;
   if (mount_of(workload, workload.data.folder) != nullptr) facts.holds = shards_of(workload);
-  facts.local_ssd = !run_by.empty() &&
-                    std::ranges::none_of(run_by, [](const JobTargetRow* target) { return target->provisions.can; });
+  facts.local_ssd = !named.empty() && std::ranges::none_of(named, makes_nodes);
   return facts;
+}
+
+// Errors: unsupported: a volume on disks that no target of `run_by` gives to pods.
+Status check_local_disks(const LoadedWorkload& loaded, const std::vector<const JobTargetRow*>& run_by) {
+  if (run_by.empty() || !std::ranges::all_of(run_by, makes_nodes)) return {};
+  for (const auto& [path, volume] : loaded.workload.volumes)
+    if (volume.kind == VolumeSpec::Kind::local_ssd)
+      return loaded.source.placed(
+          key_error(ErrorKind::unsupported, fmt::format("volumes.{}.local_ssd", path),
+                    "the nodes that {} makes have no disks for pods", run_by.front()->name)
+              .hinted("hyperdisk or filestore; or --on kubernetes, and a pool of --ephemeral-storage-local-ssd"));
+  return {};
 }
 
 // As a Plan has it. The readers' own speed there is unknown.
@@ -185,6 +199,7 @@ Result<PlanReport> plan_on_offers(const WorkloadArguments& arguments, const Load
   const Workload& workload = loaded.workload;
   NamedOn named = named_on(options.targets);
   if (named.hardware.empty()) named.hardware = {TRY(own_hardware(workload, *named.targets.front()))};
+  const std::vector<const JobTargetRow*> typed = named.targets;
   if (named.targets.empty()) named.targets = job_targets_meant(workload, loaded.source);
   OfferedPlanRequest request{.workload = workload,
                              .path = arguments.path,
@@ -198,7 +213,8 @@ Result<PlanReport> plan_on_offers(const WorkloadArguments& arguments, const Load
   TRY(check_one_length(loaded));
   if (Status sizes = check_sizes(workload, TRY(view.tables.storage())); !sizes.ok())
     return loaded.source.placed(sizes.error());
-  if (workload.data.kind == DataSpec::Kind::text) request.storage = storage_facts(workload, request.run_by);
+  TRY(check_local_disks(loaded, request.run_by));
+  if (workload.data.kind == DataSpec::Kind::text) request.storage = storage_facts(workload, typed);
   PlanReport plan{TRY(plan_offered(std::move(request), view.tables, view.catalog, messages, clock)), arguments};
   if (const auto& chosen = plan.choice.chosen) {
     const ClusterOffer& offer = plan.request.offers[chosen->offer];
