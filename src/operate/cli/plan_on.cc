@@ -100,7 +100,7 @@ ExitCode plan_on(const WorkloadArguments& arguments, const LoadedWorkload& loade
                  const std::string& out, Context& context) {
   if (!out.empty()) check_writable(out).value();
   if (!options.charts.empty()) make_chart_folder(options.charts).value();
-  if (!options.scale.empty()) return plan_scale(arguments, loaded.workload, options, context);
+  if (!options.scale.empty()) return plan_scale(arguments, loaded, options, context);
   CatalogView view = open_catalog_view(context.clock).value();
   const PlanReport plan =
       plan_on_offers(arguments, loaded, options, view, messages_of(context.out), context.clock).value();

@@ -21,14 +21,15 @@ std::vector<std::string> each_of(const std::vector<std::string>& on) {
 
 }  // namespace
 
-ExitCode plan_scale(const WorkloadArguments& arguments, const Workload& workload, const PlanOnOptions& options,
+ExitCode plan_scale(const WorkloadArguments& arguments, const LoadedWorkload& loaded, const PlanOnOptions& options,
                     Context& context) {
+  const Workload& workload = loaded.workload;
   ScaleRequest request;
   request.hardware = each_of(options.targets);
   request.sizes = options.scale;
   request.batch_scales = options.scale_batch;
   CatalogView view = open_catalog_view(context.clock).value();
-  OfferRules rules = offer_rules(options, workload).value();
+  OfferRules rules = placed_rules(options, loaded).value();
   check_layers(arguments, workload).value();
   context.out.progress(fmt::format("{} sizes", request.hardware.size() * request.sizes.size()));
   const ScaledPlan plan =

@@ -7,7 +7,7 @@
 
 namespace systole::cli {
 
-ExitCode plan_scale(const WorkloadArguments& arguments, const Workload& workload, const PlanOnOptions& options,
+ExitCode plan_scale(const WorkloadArguments& arguments, const LoadedWorkload& loaded, const PlanOnOptions& options,
                     Context& context);
 
 }  // namespace systole::cli

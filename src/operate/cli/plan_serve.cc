@@ -132,7 +132,7 @@ ExitCode search(const WorkloadArguments& arguments, const LoadedWorkload& loaded
     if (on.here && (on.hardware.empty() || workload.serve.compute == DType::f32))
       TRY(add_here(arguments, candidate, planner, std::exchange(warns, false), context));
     if (!view) return {};
-    return planner.add_offers(view->tables, view->catalog, on.hardware, TRY(offer_rules(options, workload)),
+    return planner.add_offers(view->tables, view->catalog, on.hardware, TRY(placed_rules(options, candidate)),
                               view->today);
   };
   const ServingSearch found =
@@ -171,8 +171,7 @@ ExitCode plan_serve(const WorkloadArguments& arguments, const LoadedWorkload& lo
   if (on.here) add_here(arguments, loaded, planner, true, context).value();
   if (!on.hardware.empty()) {
     CatalogView view = open_catalog_view(context.clock).value();
-    planner
-        .add_offers(view.tables, view.catalog, on.hardware, offer_rules(options, loaded.workload).value(), view.today)
+    planner.add_offers(view.tables, view.catalog, on.hardware, placed_rules(options, loaded).value(), view.today)
         .value();
   }
   const ServingPlan plan = planner.take();

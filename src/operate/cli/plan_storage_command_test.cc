@@ -158,6 +158,37 @@ TEST_F(PlanStorage, local_disks_are_chosen_where_the_target_gives_them) {
   EXPECT_EQ(run("plan job.yaml --on a2-ultragpu-1g:1,kubernetes").exit.code, 0);
 }
 
+// The price is that of the place where the target makes the nodes, not of the cheapest place.
+TEST_F(PlanStorage, prices_are_of_where_gke_makes_the_nodes) {
+  const auto zone = [&](const std::string& sets) {
+    const Captured plan = run("plan job.yaml --on a2-highgpu-1g:1 --json" + sets);
+    EXPECT_EQ(plan.exit.code, 0) << plan.err;
+    return parse_json(plan.out, "stdout")
+        .value()
+        .find("search")
+        ->find("offers")
+        ->items()[0]
+        .find("price")
+        ->find("zone")
+        ->text();
+  };
+  EXPECT_EQ(zone(" --set gke.location=europe-west4-a"), "europe-west4-a");
+  EXPECT_EQ(zone(" --set gke.location=europe-west4 --set gke.zone=europe-west4-b"), "europe-west4-b");
+  EXPECT_TRUE(zone(" --set gke.location=europe-west4").starts_with("europe-west4-"));
+  EXPECT_EQ(zone(" --set gke.location=us-central1-a --region us-central1"), "us-central1-a");
+  const auto refused = [&](const std::string& options, const char* words, const char* hint) {
+    const Captured plan = run("plan job.yaml --on a2-highgpu-1g:1 " + options);
+    EXPECT_EQ(plan.exit.code, 2) << plan.out;
+    EXPECT_TRUE(has(plan.err, words) && has(plan.err, hint)) << plan.err;
+  };
+  refused("--region us-east1",
+          "job.yaml:9:53: error: gke.location: the nodes are made in us-central1-a, and --region asks for us-east1",
+          "hint: leave --region out; or another gke.location");
+  refused("--zone us-central1-b", "the nodes are made in us-central1-a, and --zone asks for us-central1-b",
+          "hint: leave --zone out");
+  refused("--set gke.location=us-east1-c", "there is no a2-highgpu-1g in us-east1-c (gke.location)", "hint: it is in ");
+}
+
 // A plan that left the volume open, as one for other machines does: rendered by its feed, with the numbers in a line.
 TEST_F(PlanStorage, render_takes_the_cheapest_that_keeps_up) {
   ASSERT_EQ(run("plan job.yaml --on a2-highgpu-1g:1 --out plan.json").exit.code, 0);

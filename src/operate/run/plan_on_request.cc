@@ -122,6 +122,31 @@ Status check_local_disks(const LoadedWorkload& loaded, const std::vector<const J
   return {};
 }
 
+// Keeps the rules to the place where the workload has the target make its nodes. Returns the key that says it; empty:
+// none does. Errors: invalid: --zone or --region exclude it.
+Result<std::string> keep_to_place(const LoadedWorkload& loaded, const std::vector<const JobTargetRow*>& run_by,
+                                  OfferRules& rules) {
+  const GkeSpec& gke = loaded.workload.gke;
+  const std::string key = gke.zone.empty() ? "gke.location" : "gke.zone",
+                    place = gke.zone.empty() ? gke.location : gke.zone;
+  const bool zone = is_gcp_zone(place);
+  if (run_by.empty() || !std::ranges::all_of(run_by, makes_nodes) || !(zone || is_gcp_region(place))) return "";
+  const std::string region = zone ? std::string(gcp_region_of(place)) : place;
+  const auto excluded = [&](const char* option, const std::vector<std::string>& allowed) {
+    return loaded.source.placed(key_error(ErrorKind::invalid, key, "the nodes are made in {}, and {} asks for {}",
+                                          place, option, fmt::join(allowed, ", "))
+                                    .hinted(fmt::format("leave {} out; or another {}", option, key)));
+  };
+  if (!rules.regions.empty() && std::ranges::find(rules.regions, region) == rules.regions.end())
+    return excluded("--region", rules.regions);
+  const auto elsewhere = [&](const std::string& one) { return zone ? one != place : gcp_region_of(one) != region; };
+  if (std::ranges::all_of(rules.zones, elsewhere) && !rules.zones.empty()) return excluded("--zone", rules.zones);
+  std::erase_if(rules.zones, elsewhere);
+  rules.regions = {region};
+  if (zone) rules.zones = {place};
+  return key;
+}
+
 // As a Plan has it. The readers' own speed there is unknown.
 PlannedFeed planned_feed(const OfferedFeed& offered, const Workload& workload) {
   PlannedFeed feed{.rows = offered.rows, .row_bytes = offered.row_bytes, .nodes = offered.nodes};
@@ -158,6 +183,12 @@ Result<OfferRules> offer_rules(const PlanOnOptions& options, const Workload& wor
   rules.products = TRY(product_types(options.precision, workload));
   rules.stack = stack;
   rules.in_f16 = workload.train.precision.compute == DType::f16;
+  return rules;
+}
+
+Result<OfferRules> placed_rules(const PlanOnOptions& options, const LoadedWorkload& loaded) {
+  OfferRules rules = TRY(offer_rules(options, loaded.workload));
+  TRY(keep_to_place(loaded, job_targets_meant(loaded.workload, loaded.source), rules));
   return rules;
 }
 
@@ -214,8 +245,15 @@ Result<PlanReport> plan_on_offers(const WorkloadArguments& arguments, const Load
   if (Status sizes = check_sizes(workload, TRY(view.tables.storage())); !sizes.ok())
     return loaded.source.placed(sizes.error());
   TRY(check_local_disks(loaded, request.run_by));
+  const std::string placed_by = TRY(keep_to_place(loaded, request.run_by, request.rules));
   if (workload.data.kind == DataSpec::Kind::text) request.storage = storage_facts(workload, typed);
-  PlanReport plan{TRY(plan_offered(std::move(request), view.tables, view.catalog, messages, clock)), arguments};
+  Result<HardwarePlan> made = plan_offered(std::move(request), view.tables, view.catalog, messages, clock);
+  if (!made.ok()) {
+    Error why = std::move(made).error();
+    if (!placed_by.empty() && why.kind == ErrorKind::not_found) why.message += fmt::format(" ({})", placed_by);
+    return why;
+  }
+  PlanReport plan{*std::move(made), arguments};
   if (const auto& chosen = plan.choice.chosen) {
     const ClusterOffer& offer = plan.request.offers[chosen->offer];
     plan.quotas = TRY(quotas_of(offer, plan.workload, view.tables));

@@ -34,6 +34,8 @@ NamedOn named_on(const std::vector<std::string>& on);
 
 // Errors: invalid or not_found, naming the option.
 Result<OfferRules> offer_rules(const PlanOnOptions& options, const Workload& workload);
+// The same in the place where the workload's keys have its nodes made. Errors: also invalid: an option excludes that.
+Result<OfferRules> placed_rules(const PlanOnOptions& options, const LoadedWorkload& loaded);
 Result<ChoiceRequest> choice_request(const PlanOnOptions& options, const Workload& workload);  // without offers
 
 // Errors: unsupported: the model has no repeated layers.
