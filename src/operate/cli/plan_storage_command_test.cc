@@ -44,7 +44,7 @@ TEST_F(PlanStorage, follows_from_the_plan) {
                   "volumes: /data: its tier and size follow from the feed, and the time of a step is unknown "
                   "without a plan"))
       << blind.err;
-  EXPECT_TRUE(has(blind.err, "hint: systole plan JOB.yaml --on a2-highgpu-1g:1 --out plan.json; then render --plan"))
+  EXPECT_TRUE(has(blind.err, "hint: systole plan job.yaml --on a2-highgpu-1g:1 --out plan.json; then render --plan"))
       << blind.err;
   EXPECT_EQ(run("check job.yaml").exit.code, 0) << "nothing else is wrong";
 
@@ -61,8 +61,9 @@ TEST_F(PlanStorage, follows_from_the_plan) {
   EXPECT_NEAR(document.find("cost")->find("dollars")->as_double().value(),
               hour * document.find("search")->find("chosen")->find("total_seconds")->as_double().value() / 3600, 1e-9);
 
-  const Captured made = run("render --plan plan.json --on gke --out there");
-  ASSERT_EQ(made.exit.code, 0) << made.err;
+  const Captured made = run("render --plan plan.json --out there");
+  ASSERT_EQ(made.exit.code, 0) << "the plan knows its target: " << made.err;
+  EXPECT_TRUE(std::filesystem::exists(systole_.folder() / "there/cluster.tf"));
   const std::string job = read_text_file((systole_.folder() / "there/job.yaml").string()).value();
   for (const char* part : {"tier: zonal", "storage: 1024Gi", "filestore.csi.storage.gke.io"})
     EXPECT_TRUE(has(job, part)) << part << "\n" << job;
@@ -187,6 +188,20 @@ TEST_F(PlanStorage, prices_are_of_where_gke_makes_the_nodes) {
   refused("--zone us-central1-b", "the nodes are made in us-central1-a, and --zone asks for us-central1-b",
           "hint: leave --zone out");
   refused("--set gke.location=us-east1-c", "there is no a2-highgpu-1g in us-east1-c (gke.location)", "hint: it is in ");
+}
+
+// Where a plan has no target, or several, somebody has to say which.
+TEST_F(PlanStorage, render_takes_its_target_from_a_plan_that_has_one) {
+  const auto planned = [&](const std::string& on) {
+    EXPECT_EQ(run("plan job.yaml --out plan.json --on a2-highgpu-1g:1" + on).exit.code, 0);
+    return run("render --plan plan.json --dry-run");
+  };
+  const Captured several = planned(",gke,kubernetes");
+  EXPECT_EQ(several.exit.code, 2) << several.out;
+  EXPECT_TRUE(has(several.err, "render: --on is required: the plan is for gke or kubernetes\n  hint: --on gke\n"))
+      << several.err;
+  EXPECT_FALSE(has(planned(",kubernetes").out, "cluster.tf"));
+  EXPECT_TRUE(has(run("submit job.yaml").err, "systole submit: --on is required\n  hint: `systole submit --help`"));
 }
 
 // A plan that left the volume open, as one for other machines does: rendered by its feed, with the numbers in a line.

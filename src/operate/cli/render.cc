@@ -20,7 +20,9 @@ struct RenderOptions {
   bool dry_run = false, mermaid = false, replace = false;
 };
 
-ExitCode render(const RenderOptions& options, Context& context) {
+ExitCode render(const RenderOptions& given, Context& context) {
+  RenderOptions options = given;
+  settle_target(options.job, "render");
   const std::string place = options.out.empty() ? "rendered/" + options.job.on : options.out;
   const RenderedJob job = render_job(options.job, "render", [&](const std::string&) { return place; });
   const Rendered& rendered = job.rendered;

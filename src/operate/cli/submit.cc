@@ -67,7 +67,9 @@ std::vector<std::string> ids_of(const SubmitOptions& options, Context& context) 
   return ids;
 }
 
-ExitCode submit(const SubmitOptions& options, Context& context) {
+ExitCode submit(const SubmitOptions& given, Context& context) {
+  SubmitOptions options = given;
+  settle_target(options.job, "submit");
   check_takes_runs(options);
   refuse_serving(options);
   refuse_batch(options);

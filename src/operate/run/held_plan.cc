@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "ground/base/counted.h"
 #include "ground/base/text_file.h"
 #include "operate/run/xla_machine.h"
@@ -50,6 +52,19 @@ Result<Plan> plan_in(const std::string& path) {
   Error why = plan.error();
   why.kind = ErrorKind::invalid;  // the file is not a plan, rather than a damaged one
   return std::move(why).hinted("a plan is what `systole plan WORKLOAD --out plan.json` writes");
+}
+
+std::vector<std::string> targets_of(const Plan& plan) {
+  std::vector<std::string> names;
+  const auto fact = plan.target.facts.find(kPlannedRunBy);
+  if (fact == plan.target.facts.end()) return names;
+  const std::string& text = fact->second;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t end = std::min(text.find(',', from), text.size());
+    names.push_back(text.substr(from, end - from));
+    from = end + 1;
+  }
+  return names;
 }
 
 Status lay_over_plan(std::span<const std::string> sets, Workload& workload) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "describe/spec/plan.h"
 #include "describe/spec/workload.h"
@@ -12,6 +13,9 @@ namespace systole {
 
 // The plan in that file. Errors: not_found; as read_plan.
 Result<Plan> plan_in(const std::string& path);
+
+// The targets that are to run a plan for offered hardware, as `plan --on` had or implied them; empty: none.
+std::vector<std::string> targets_of(const Plan& plan);
 
 // Applies --set values beside a plan. Only the seed and the budget may be set; anything else changes the Program.
 // Errors: invalid.

@@ -249,7 +249,7 @@ Result<PlanReport> plan_on_offers(const WorkloadArguments& arguments, const Load
   if (workload.data.kind == DataSpec::Kind::text) request.storage = storage_facts(workload, typed);
   Result<HardwarePlan> made = plan_offered(std::move(request), view.tables, view.catalog, messages, clock);
   if (!made.ok()) {
-    Error why = std::move(made).error();
+    Error why = naming_file(arguments, std::move(made).error());
     if (!placed_by.empty() && why.kind == ErrorKind::not_found) why.message += fmt::format(" ({})", placed_by);
     return why;
   }

@@ -100,6 +100,7 @@ Result<std::vector<QuotaNote>> check_targets(const LoadedWorkload& loaded, const
     all.insert(all.begin(), std::move(first));
     for (Error& one : all) {
       one = loaded.source.placed(std::move(one));
+      one = naming_file({.path = loaded.source.filename}, std::move(one));
       if (one.where.file.empty()) one.where = {loaded.source.filename, 0, 0};
       one.message += fmt::format(" (render --on {})", target->name);
       wrong.push_back(std::move(one));
@@ -134,7 +135,7 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
   }
   if (settle) settle(job.workload);
   CatalogView view = open_catalog_view(*real_clock()).value();
-  const auto told = [&](Error why) { return source.placed(std::move(why)); };
+  const auto told = [&](Error why) { return naming_file(arguments.workload, source.placed(std::move(why))); };
   Result<SettledVolumes> volumes = settle_volumes(job.workload, job.plan ? &*job.plan : nullptr, view.tables);
   if (!volumes.ok()) fail(told(std::move(volumes).error()));
   SettledVolumes& settled = *volumes;
@@ -164,7 +165,9 @@ RenderedJob render_job(const RenderArguments& arguments, const char* command,
     fail(error(ErrorKind::invalid, "--base and --accelerator are of --on {}",
                fmt::join(job_targets_that(&JobTargetRow::images), " or "))
              .hinted("take them out"));
-  job.rendered = systole::render(ask).value();
+  Result<Rendered> rendered = systole::render(ask);
+  if (!rendered.ok()) fail(naming_file(arguments.workload, std::move(rendered).error()));
+  job.rendered = *std::move(rendered);
   std::ranges::move(settled.warnings, std::back_inserter(job.rendered.warnings));
   if (job.workload.kind == Workload::Kind::serve)
     for (const Lint& found : lint(job.workload))

@@ -30,6 +30,14 @@ std::string words_of(const WorkloadArguments& arguments) {
   return text + machine_words(arguments);
 }
 
+Error naming_file(const WorkloadArguments& typed, Error error) {
+  constexpr std::string_view kAnyFile = "JOB.yaml";
+  const std::size_t at = typed.path.empty() ? error.hint.npos : error.hint.find(kAnyFile);
+  if (at != error.hint.npos) error.hint.replace(at, kAnyFile.size(), words_of(typed));
+  for (Error& other : error.others) other = naming_file(typed, std::move(other));
+  return error;
+}
+
 Result<LoadedWorkload> load_workload(const WorkloadArguments& arguments) {
   LoadedWorkload loaded;
   WorkloadOptions options{arguments.environment, arguments.sets};

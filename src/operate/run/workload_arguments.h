@@ -23,6 +23,8 @@ struct WorkloadArguments {
 
 // "job.yaml --env quick --memory 2GiB": arguments for the same workload, quoted for a shell.
 std::string words_of(const WorkloadArguments& arguments);
+// Hints of what knows no file say JOB.yaml: puts what was typed there, if something was.
+Error naming_file(const WorkloadArguments& typed, Error error);
 // Only those that a resumed run does not find in its folder: " --memory 2GiB"; empty: none.
 std::string machine_words(const WorkloadArguments& arguments);
 

@@ -48,6 +48,9 @@ PlannedTarget target_of(const HardwarePlan& plan, const ClusterOffer& offer) {
   PlannedTarget target;
   target.name = offer.offered.name;
   target.facts = {{"kind", kPlannedElsewhere}, {"stack", plan.rules.stack.name}};
+  std::string run_by;
+  for (const TargetNote& note : plan.targets) run_by += (run_by.empty() ? "" : ",") + note.target;
+  if (!run_by.empty()) target.facts[kPlannedRunBy] = run_by;
   target.catalog_entry = offer.accelerator;
   target.catalog_date = plan.catalog_date;
   target.catalog_hash = plan.catalog_hash;

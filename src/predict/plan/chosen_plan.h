@@ -8,6 +8,7 @@
 namespace systole {
 
 inline constexpr const char* kPlannedElsewhere = "offered";  // fact "kind" of the target of such a plan
+inline constexpr const char* kPlannedRunBy = "run_by";       // fact: the job targets that are to run it, by commas
 
 // REQUIRES: something was chosen. Errors: as programs_of.
 Result<Plan> chosen_plan(const HardwarePlan& plan, Clock& clock);
