@@ -32,8 +32,10 @@ std::string words_of(const WorkloadArguments& arguments) {
 
 Error naming_file(const WorkloadArguments& typed, Error error) {
   constexpr std::string_view kAnyFile = "JOB.yaml";
-  const std::size_t at = typed.path.empty() ? error.hint.npos : error.hint.find(kAnyFile);
-  if (at != error.hint.npos) error.hint.replace(at, kAnyFile.size(), words_of(typed));
+  std::string text = std::move(error.hint);
+  const std::size_t at = typed.path.empty() ? text.npos : text.find(kAnyFile);
+  if (at != text.npos) text.replace(at, kAnyFile.size(), words_of(typed));
+  error.hint = std::move(text);
   for (Error& other : error.others) other = naming_file(typed, std::move(other));
   return error;
 }

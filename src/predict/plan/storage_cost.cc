@@ -51,8 +51,8 @@ std::vector<OfferedStorage> worth_looking_at(const std::vector<OfferedStorage>& 
     const auto of = [](const OfferedStorage& s) {
       return std::tuple(s.price, s.rows, s.read, s.saving, s.stall, s.stall_share);
     };
-    const bool no_worse = x.price <= y.price && x.rows <= y.rows && x.read <= y.read &&
-                          x.saving <= y.saving && x.stall <= y.stall && x.stall_share <= y.stall_share;
+    const bool no_worse = x.price <= y.price && x.rows <= y.rows && x.read <= y.read && x.saving <= y.saving &&
+                          x.stall <= y.stall && x.stall_share <= y.stall_share;
     return no_worse && (of(x) != of(y) || a < b);
   };
   std::vector<OfferedStorage> worth;
