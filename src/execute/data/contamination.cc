@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "ground/base/hash.h"
+#include "ground/base/in_order.h"
 
 namespace systole {
 namespace {
@@ -43,6 +44,70 @@ void add_ngrams(std::string& text, std::size_t count, std::vector<std::uint64_t>
     if (words.size() >= count) ngrams.push_back(hash64(std::as_bytes(std::span(words).last(count))));
   }
 }
+
+constexpr std::int64_t kUnitBytes = std::int64_t{256} << 10, kToldBytes = std::int64_t{4} << 20;
+
+// Documents that one thread works on at a time. Reused, it keeps its memory.
+struct Unit {
+  struct Placed {
+    Place place;
+    std::size_t end = 0;  // of its values; they begin where those of the one before end
+    bool taken = true;
+  };
+  std::vector<Document> texts;
+  std::vector<Placed> documents;      // of `texts`, the first
+  std::vector<std::uint64_t> values;  // N-grams, or where they are in an index
+  std::vector<std::uint64_t> scratch;
+
+  Document& next_text() {
+    if (texts.size() == documents.size()) texts.emplace_back();
+    return texts[documents.size()];
+  }
+};
+
+// Texts, read one after another into units.
+class UnitReader {
+ public:
+  UnitReader(std::span<const ComparedText> texts, std::function<void(Bytes)> progress)
+      : texts_(texts), progress_(std::move(progress)) {}
+
+  // False at the end of the last text.
+  Result<bool> fill(Unit& unit) {
+    unit.documents.clear();
+    for (std::int64_t bytes = 0; bytes < kUnitBytes && text_ < texts_.size();) {
+      if (!reader_) start();
+      Document& document = unit.next_text();
+      if (!TRY(reader_->next(document))) {
+        reader_.reset();
+        ++text_;
+        continue;
+      }
+      bytes += document.bytes;
+      const auto file = static_cast<std::uint32_t>(reader_->stats().files - 1);
+      unit.documents.push_back({{static_cast<std::uint32_t>(text_), file, reader_->number()}});
+      tell();
+    }
+    return !unit.documents.empty();
+  }
+
+ private:
+  void start() {
+    reader_.emplace(texts_[text_].files, texts_[text_].options);
+    told_ = 0;
+  }
+  void tell() {
+    const std::int64_t read = reader_->stats().bytes;
+    if (read - told_ < kToldBytes) return;
+    progress_(Bytes(read - told_));
+    told_ = read;
+  }
+
+  std::span<const ComparedText> texts_;
+  std::function<void(Bytes)> progress_;
+  std::size_t text_ = 0;
+  std::optional<TextReader> reader_;
+  std::int64_t told_ = 0;
+};
 
 // Hashes as a set with a number for each: sorted, with the first of each range of leading bits.
 class HashIndex {
@@ -84,7 +149,7 @@ class Comparison {
   Result<std::vector<Contamination>> compare() {
     result_.resize(looked_for_.size());
     for (Contamination& one : result_) one.with.resize(training_.size());
-    TRY(each_document(looked_for_, [&](const Place& place, std::span<const std::uint64_t> ngrams) -> Status {
+    TRY(each_document(looked_for_, nullptr, [&](const Place& place, std::span<const std::uint64_t> ngrams) -> Status {
       if (ngrams.empty()) {
         ++result_[place.text].too_short;
         return {};
@@ -105,26 +170,48 @@ class Comparison {
   };
   using Each = std::function<Status(const Place&, std::span<const std::uint64_t>)>;
 
-  Status each_document(std::span<const ComparedText> texts, const Each& each) {
-    Document document;
-    std::vector<std::uint64_t> words, ngrams;
-    for (std::size_t t = 0; t < texts.size(); ++t) {
-      TextReader reader(texts[t].files, texts[t].options);
-      std::int64_t told = 0;
-      while (TRY(reader.next(document))) {
-        if (texts[t].takes && !texts[t].takes(document.text)) continue;
-        ngrams.clear();
-        for (std::string* text : {&document.text, &document.target})
-          add_ngrams(*text, static_cast<std::size_t>(options_.words), words, ngrams);
-        TRY(each({static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(reader.stats().files - 1), reader.number()},
-                 ngrams));
-        if (reader.stats().bytes - told < (std::int64_t{1} << 22)) continue;
-        read_ += Bytes(reader.stats().bytes - told);
-        told = reader.stats().bytes;
-        if (options_.progress) options_.progress(read_);
+  // `each` gets the N-grams of a document; with an index, where those of it are that are there.
+  Status each_document(std::span<const ComparedText> texts, const HashIndex* index, const Each& each) {
+    UnitReader reader(texts, [this](Bytes more) {
+      read_ += more;
+      if (options_.progress) options_.progress(read_);
+    });
+    std::vector<Unit> units(ordered_slots(options_.threads));
+    const auto use = [&](std::size_t slot) -> Status {
+      std::size_t begin = 0;
+      for (const Unit::Placed& document : units[slot].documents) {
+        const std::size_t end = document.end;
+        if (document.taken) TRY(each(document.place, std::span(units[slot].values).subspan(begin, end - begin)));
+        begin = end;
       }
+      return Done{};
+    };
+    return run_in_order(options_.threads, {[&](std::size_t slot) { return reader.fill(units[slot]); },
+                                           [&](std::size_t slot) { hash(texts, index, units[slot]); }, use});
+  }
+
+  void hash(std::span<const ComparedText> texts, const HashIndex* index, Unit& unit) const {
+    unit.values.clear();
+    for (std::size_t i = 0; i < unit.documents.size(); ++i) {
+      Unit::Placed& document = unit.documents[i];
+      const std::size_t begin = unit.values.size();
+      const auto& takes = texts[document.place.text].takes;
+      document.taken = !takes || takes(unit.texts[i].text);
+      for (std::string* text : {&unit.texts[i].text, &unit.texts[i].target})
+        if (document.taken) add_ngrams(*text, static_cast<std::size_t>(options_.words), unit.scratch, unit.values);
+      if (index != nullptr) keep_found(*index, begin, unit.values);
+      document.end = unit.values.size();
     }
-    return {};
+  }
+
+  // Of the N-grams from `begin` on, leaves where they are in the index, of those that are.
+  static void keep_found(const HashIndex& index, std::size_t begin, std::vector<std::uint64_t>& values) {
+    std::size_t kept = begin;
+    for (std::size_t i = begin; i < values.size(); ++i) {
+      const std::size_t at = index.find(values[i]);
+      if (at != HashIndex::kAbsent) values[kept++] = at;
+    }
+    values.resize(kept);
   }
 
   // Reads the training text for what is looked for now, and forgets that.
@@ -133,11 +220,9 @@ class Comparison {
     std::vector<std::uint32_t> first(index.size());  // 1 + place in `places` of the document that has it first
     std::vector<std::vector<bool>> in(training_.size(), std::vector<bool>(index.size()));
     std::vector<Place> places;
-    TRY(each_document(training_, [&](const Place& place, std::span<const std::uint64_t> ngrams) -> Status {
+    TRY(each_document(training_, &index, [&](const Place& place, std::span<const std::uint64_t> found) -> Status {
       bool kept = false;
-      for (const std::uint64_t hash : ngrams) {
-        const std::size_t at = index.find(hash);
-        if (at == HashIndex::kAbsent) continue;
+      for (const std::uint64_t at : found) {
         in[place.text][at] = true;
         if (first[at] != 0) continue;
         if (!kept) places.push_back(place);
@@ -213,7 +298,7 @@ std::string to_string(const DocumentPlace& place) {
 Result<std::vector<Contamination>> find_contamination(std::span<const ComparedText> looked_for,
                                                       std::span<const ComparedText> training,
                                                       const ContaminationOptions& options) {
-  CHECK(options.words >= 1, "runs of {} words", options.words);
+  CHECK(options.words >= 1 && options.threads >= 1, "runs of {} words, {} threads", options.words, options.threads);
   return Comparison(looked_for, training, options).compare();
 }
 

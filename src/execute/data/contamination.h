@@ -5,7 +5,8 @@
 // training N-grams, the chance is 5% that two are equal by accident.
 //
 // Documents are read from the texts themselves, so that each is known by its file and its line or record. Those to look
-// for are read once, in parts that fit the memory; all training text is read once for each part.
+// for are read once, in parts that fit the memory; all training text is read once for each part. One thread reads, and
+// all hash and look up; what is found does not depend on their number.
 
 #include <cstdint>
 #include <functional>
@@ -23,7 +24,7 @@ struct ComparedText {
   std::string name;  // for people: of a source, or a file
   TextFiles files;
   TextOptions options;
-  std::function<bool(std::string_view text)> takes = {};
+  std::function<bool(std::string_view text)> takes = {};  // called from several threads
 };
 
 struct DocumentPlace {
@@ -35,7 +36,8 @@ struct DocumentPlace {
 std::string to_string(const DocumentPlace& place);  // "a.jsonl:17", "a.tfrecord, record 16"
 
 struct ContaminationOptions {
-  std::int64_t words = 13;                // of an N-gram
+  std::int64_t words = 13;  // of an N-gram
+  int threads = 1;
   std::size_t worst = 5;                  // documents to name of each text
   Bytes memory = kGiB;                    // 40 bytes a word of the text looked for, an eighth more for each source
   std::function<void(Bytes)> progress{};  // text read so far, each reading counted
@@ -62,7 +64,7 @@ struct Contamination {
   std::vector<Worst> worst;    // the largest share first
 };
 
-// For each text looked for. REQUIRES: words >= 1. Errors: those of TextReader.
+// For each text looked for. REQUIRES: words >= 1, threads >= 1. Errors: those of TextReader.
 Result<std::vector<Contamination>> find_contamination(std::span<const ComparedText> looked_for,
                                                       std::span<const ComparedText> training,
                                                       const ContaminationOptions& options);

@@ -72,6 +72,43 @@ TEST_F(ContaminationOf, documents_that_a_text_does_not_take_are_in_neither) {
   EXPECT_EQ(one.all, (Shared{1, 1})) << "not the document itself";
 }
 
+// Over many units of text, in parts: which thread finds what first is not seen.
+TEST_F(ContaminationOf, threads_find_what_one_finds) {
+  std::string many, train, other;
+  for (int i = 0; i < 9'000; ++i) {
+    const int a = i * 7919 % 1009, b = i * 50021 % 4001;
+    if (i % 30 == 0)
+      many += fmt::format("the {} of {} is {} or {} in all of the many words here\n", a, b, i % 7, a + b);
+    train += fmt::format("{} we say the {} of {} is {} here and so on without an end to any of it\n", i, a, b, i % 7);
+    other += fmt::format("{{\"text\": \"{} is {} or {} in all of what they say in so many ways again and again\"}}\n",
+                         b, i % 7, a + b);
+  }
+  write("many.txt", many);
+  write("train.txt", train);
+  write("other.jsonl", other);
+  ComparedText half = text("train.txt");
+  half.takes = [](std::string_view text) { return text.size() % 2 == 0; };
+  const auto compare = [&](int threads) {
+    return found({text("many.txt")}, {half, text("other.jsonl"), text("train.txt")},
+                 {.words = 5, .threads = threads, .worst = 500, .memory = Bytes(60'000)})[0];
+  };
+  const Contamination one = compare(1);
+  EXPECT_EQ(one.documents, 300);
+  EXPECT_GT(one.with[0].documents, 50);
+  EXPECT_GT(one.with[2].documents, one.with[0].documents);
+  for (const int threads : {2, 3, 8}) {
+    const Contamination several = compare(threads);
+    EXPECT_EQ(several.all, one.all);
+    EXPECT_EQ(several.with, one.with);
+    ASSERT_EQ(several.worst.size(), one.worst.size());
+    for (std::size_t i = 0; i < one.worst.size(); ++i) {
+      EXPECT_EQ(several.worst[i].place, one.worst[i].place);
+      EXPECT_EQ(several.worst[i].there, one.worst[i].there);
+      EXPECT_EQ(several.worst[i].found_there, one.worst[i].found_there);
+    }
+  }
+}
+
 TEST_F(ContaminationOf, little_memory_only_takes_more_readings) {
   std::string many, train;
   for (int i = 0; i < 300; ++i) {

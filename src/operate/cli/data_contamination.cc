@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ground/base/counted.h"
+#include "ground/process/machine.h"
 #include "operate/cli/data_cat.h"
 #include "operate/cli/printer.h"
 #include "operate/run/contamination_here.h"
@@ -169,6 +170,7 @@ ContaminationShown contamination_shown(const ContaminationArguments& arguments, 
   }
   ContaminationOptions options;
   options.words = words;
+  options.threads = allowed_cores();
   options.progress = [&context](Bytes read) {
     context.out.progress(fmt::format("data: comparing, {} read", to_string(read)));
   };
