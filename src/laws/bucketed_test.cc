@@ -55,10 +55,11 @@ TinyRank of_lengths() { return {.mesh = {}, .lengths = {kShort}}; }
 TEST(BucketedIsPadded, loss_and_gradients_of_the_same_rows) {
   const std::string train = train_schedule(kShort), prefix = shape_prefix(kShort);
   for (const auto& model : families()) {
-    for (const int microbatches : {1, 2}) {
-      SCOPED_TRACE(fmt::format("{}, {} microbatches", model->family(), microbatches));
+    for (const auto& [microbatches, shards] : {std::pair(1, 0), std::pair(2, 0), std::pair(2, 2)}) {
+      SCOPED_TRACE(fmt::format("{}, {} microbatches, {} logical shards", model->family(), microbatches, shards));
       Strategy strategy = exact_strategy();
       strategy.microbatches = microbatches;
+      strategy.logical_shards = shards;
       TinyJob bucketed(*model, kRows, strategy, make_reference_device(), false, of_lengths());
       TinyJob wide(*model, kShortRows, strategy, make_reference_device());
       const Batch rows = short_rows(*model);

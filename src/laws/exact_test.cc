@@ -128,6 +128,43 @@ TEST(ExactOnRanks, llama_with_microbatches_within_a_shard) {
   }
 }
 
+// Steps of rows of two lengths (data.buckets) alternate, on one state. The order of the steps is the same for all.
+Bits bits_of_lengths(const Model& model, Strategy strategy, const Case& c) {
+  constexpr std::int64_t kShort = 3, kRows = 16, kShortRows = kRows * (kSequenceLength / kShort);
+  const std::string train = train_schedule(kShort), prefix = shape_prefix(kShort);
+  strategy.sharding.stored = c.stored;
+  TinyMesh mesh(model, kRows, strategy, Mesh::parse(c.mesh).value(), true, device_of_rank, false, {kShort});
+  Bits bits;
+  mesh.on_all([](TinyJob& job) { job.begin(); });
+  for (std::uint64_t step = 0; step < kSteps; ++step) {
+    mesh.on_all([&](TinyJob& job) {
+      job.set_batch(language_batch(kShortRows, 11, 20 + step, kShort), prefix);
+      job.step(1e-2, train);
+    });
+    if (::testing::Test::HasFatalFailure()) return {};
+    keep(bits, fmt::format("short loss {}", step), mesh.job(0).tensor("loss"));
+    mesh.on_all([&](TinyJob& job) {
+      job.set_batch(language_batch(kRows, 11, 30 + step));
+      job.step();
+    });
+    if (::testing::Test::HasFatalFailure()) return {};
+    keep(bits, fmt::format("loss {}", step), mesh.job(0).tensor("loss"));
+  }
+  for (const ProgramValue& value : mesh.program().values) {
+    if (value.residence != Residence::parameter && value.residence != Residence::state) continue;
+    keep(bits, value.name, value.cut ? mesh.whole(value.name) : mesh.job(0).tensor(value.name));
+  }
+  return bits;
+}
+
+TEST(ExactOnRanks, steps_of_rows_of_two_lengths) {
+  DecoderSpec config = tiny_gpt();
+  config.dropout = 0.25;
+  const auto model = make_decoder(config);
+  const Strategy exact = strategy_of(f32_strategy(), 2);
+  expect_same(bits_of_lengths(*model, exact, {"fsdp=3"}), bits_of_lengths(*model, exact, {"data=1"}));
+}
+
 // Expert choices and dropped tokens are also counted over all shards.
 TEST(ExactOnRanks, experts_on_whole_shards) {
   const Batch batch = language_batch(16, 11, 4);

@@ -155,8 +155,9 @@ void TinyJob::put_rows(const std::string& value_name, const std::string& name, c
   const std::optional<int> index = program_->find_value(value_name);
   if (!index && program_->mesh.find(kPipelineAxis).ok()) return;  // belongs to another stage
   const ProgramValue& value = program_->values[static_cast<std::size_t>(index.value())];
-  const std::optional<LogicalShards>& shards = program_->shards;
-  const std::int64_t rows = shards ? shards->rows : tensor.shape()[0] / value.slots;
+  std::optional<LogicalShards> shards = program_->shards;
+  const std::int64_t rows = shards ? value.type.size(0) : tensor.shape()[0] / value.slots;
+  if (shards) shards->rows = rows;  // of the length
   for (int slot = 0; slot < value.slots; ++slot) {
     const std::int64_t first = shards ? shards->first_row(slot, of_shard) : slot * rows;
     HostTensor part = rows_of({{name, tensor}}, std::max<std::int64_t>(0, first), rows).at(name);
@@ -174,7 +175,7 @@ void TinyJob::set_evaluation(const Batch& batch) {
 void TinyJob::set_batch(const Batch& batch, const std::string& prefix) {
   labels_ = 0;
   if (prefix.empty()) set_evaluation(batch);  // first, because inputs of schedules may share offsets
-  const std::optional<LogicalShards>& shards = program_->shards;
+  std::optional<LogicalShards> shards = program_->shards;
   for (const auto& [name, tensor] : batch) {
     put_rows(prefix + name, name, tensor, shards ? shards->microbatches : 1);
     if (name == "labels") {
@@ -185,7 +186,9 @@ void TinyJob::set_batch(const Batch& batch, const std::string& prefix) {
   }
   if (const auto row = program_->find_value(prefix + "row")) {
     const ProgramValue& value = program_->values[static_cast<std::size_t>(*row)];
-    const std::int64_t rows = batch.begin()->second.shape()[0] / value.slots;
+    const std::int64_t cut = shards ? std::int64_t{shards->shards} * shards->microbatches : value.slots;
+    const std::int64_t rows = batch.begin()->second.shape()[0] / cut;
+    if (shards) shards->rows = rows;
     for (int slot = 0; slot < value.slots; ++slot) {
       const std::int64_t first =
           shards ? std::max<std::int64_t>(0, shards->first_row(slot, shards->microbatches)) : slot * rows;

@@ -73,7 +73,6 @@ Status check_shapes(const Workload& workload) {
   const Mesh mesh = TRY(Mesh::of(workload.mesh));
   if (mesh.size_along(kPipelineAxis) > 1) return refused("a pipeline", "a mesh without the axis pipe");
   if (mesh.size_along(kContextAxis) > 1) return refused("a mesh with the axis context", "a mesh without it");
-  if (workload.train.exact) return refused("exact training", "train.exact: false");
   if (!workload.probe.all().empty()) return refused("a step with probes", "run it without probes");
   const auto* decoder = std::get_if<DecoderSpec>(&workload.model.family);
   if (decoder != nullptr && decoder->moe.experts > 0)

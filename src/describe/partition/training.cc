@@ -49,9 +49,7 @@ Program training_program(const std::string& name, const Graph& loss, const std::
                          const WorkspaceOf& workspace_of, std::int64_t device, std::span<const StepShape> shapes) {
   if (strategy.microbatches < 1) fail(error(ErrorKind::invalid, "{} microbatches", strategy.microbatches));
   TrainingBuilder builder(name, without_single_axes(mesh), strategy, target, workspace_of);
-  CHECK(shapes.empty() || (strategy.logical_shards == 0 && strategy.probes.empty() &&
-                           pipeline_on(builder.mesh(), strategy).num_chunks() == 1),
-        "steps of several shapes are plain ones");
+  CHECK(shapes.empty() || strategy.probes.empty(), "steps of several shapes have no probes");
   return builder.build(*policy_of(builder, device), loss, evaluation, shapes);
 }
 

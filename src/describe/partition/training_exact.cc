@@ -34,11 +34,15 @@ class ExactTraining final : public TrainingPolicy {
   void add_forward_backward(const Graph& loss) override;
   void add_update() override;
   void add_schedule() override;
+  void add_shape(std::int64_t length, const Graph& loss) override;
   void add_evaluation(Graph evaluation) override;
 
  private:
   int microbatches() const { return logical_shards_.microbatches; }
   int slots() const { return logical_shards_.rounds() * microbatches(); }
+  void add_functions(WholeModel& model, const Graph& loss) const;
+  // `suffix`: of the forward and backward of its shape.
+  void add_step(const std::string& name, const std::string& suffix);
   // The sum of `value` over all shards and their microbatches.
   Value summed_loss(Graph& g, const std::string& value, int microbatches, Bindings& in) const;
   // The dim that the store axis shards; -1: the gradient is stored whole.
@@ -84,11 +88,23 @@ void ExactTraining::add_outputs() {
     builder_.add_value(of_shard(name), scalar, builder_.layouts().whole(), Residence::partial_sum, slots());
 }
 
-void ExactTraining::add_forward_backward(const Graph& loss) {
-  model_.add_forward(loss, of_shard);
-  model_.add_backward("backward", false, true);
+void ExactTraining::add_functions(WholeModel& model, const Graph& loss) const {
+  model.add_forward(loss, of_shard);
+  model.add_backward("backward", false, true);
   const bool adds = std::any_of(steps_.begin(), steps_.end(), [](const TreeStep& step) { return step.adds; });
-  if (adds || microbatches() > 1) model_.add_backward("backward_add", true, true);
+  if (adds || microbatches() > 1) model.add_backward("backward_add", true, true);
+}
+
+void ExactTraining::add_forward_backward(const Graph& loss) { add_functions(model_, loss); }
+
+// A step of other rows has as many logical shards, each with more rows. Their gradients and losses are summed along the
+// same tree, in the same values.
+void ExactTraining::add_shape(std::int64_t length, const Graph& loss) {
+  const std::string suffix = fmt::format(".{}", length);
+  WholeModel shape(builder_, shape_prefix(length), suffix);
+  shape.add_inputs(loss, slots());
+  add_functions(shape, loss);
+  add_step(train_schedule(length), suffix);
 }
 
 Value ExactTraining::summed_loss(Graph& g, const std::string& value, int microbatches, Bindings& in) const {
@@ -190,13 +206,19 @@ void ExactTraining::add_update() {
 }
 
 void ExactTraining::add_schedule() {
-  Schedule schedule{"train", {}};
-  const auto act = [&](const char* function, int microbatch, int slot) {
+  add_step("train", "");
+  builder_.program().set_shards(logical_shards_);
+}
+
+void ExactTraining::add_step(const std::string& name, const std::string& suffix) {
+  Schedule schedule{name, {}};
+  const std::string forward = "forward" + suffix, backward = "backward" + suffix, adding = "backward_add" + suffix;
+  const auto act = [&](const std::string& function, int microbatch, int slot) {
     schedule.actions.push_back({builder_.program().function_index(function), 0, microbatch, Stream::compute, {}, slot});
   };
   for (int mb = 0; mb < logical_shards_.idle * microbatches(); ++mb) {
-    act("forward", mb, 0);
-    act("backward", mb, 0);  // the result is overwritten
+    act(forward, mb, 0);
+    act(backward, mb, 0);  // the result is overwritten
   }
   for (const TreeStep& step : steps_) {
     if (step.kind == TreeStep::Kind::merge) {
@@ -205,13 +227,12 @@ void ExactTraining::add_schedule() {
     }
     const int first = (logical_shards_.idle + step.shard - logical_shards_.first) * microbatches();
     for (int mb = first; mb < first + microbatches(); ++mb) {
-      act("forward", mb, 0);
-      act(step.adds || mb > first ? "backward_add" : "backward", mb, step.slot);
+      act(forward, mb, 0);
+      act(step.adds || mb > first ? adding : backward, mb, step.slot);
     }
   }
   for (const char* function : {"reduce", "norm", "update"}) act(function, 0, 0);
   builder_.program().add_schedule(std::move(schedule));
-  builder_.program().set_shards(logical_shards_);
 }
 
 void ExactTraining::add_evaluation(Graph evaluation) {

@@ -8,6 +8,16 @@
 #include "describe/spec/families/parts.h"
 
 namespace systole {
+namespace {
+
+// The first row of this rank's `microbatch` of `rows` in exact training; steps of other lengths have other rows in as
+// many logical shards. -1: it has none.
+std::int64_t row_in_shards(LogicalShards shards, int microbatch, int of_a_shard, std::int64_t rows) {
+  shards.rows = rows;
+  return shards.first_row(microbatch, of_a_shard);
+}
+
+}  // namespace
 
 const BatchFeeder::Destination& BatchFeeder::destination_of(const InputRows& input) {
   for (const Destination& destination : destinations_) {
@@ -23,7 +33,7 @@ const BatchFeeder::Destination& BatchFeeder::destination_of(const InputRows& inp
   const ProgramValue& value = program.values[static_cast<std::size_t>(v)];
   const Shape& whole = value.cut ? value.cut->whole.shape : value.type.shape;
   const std::int64_t first = value.cut ? box_of(whole, value.cut->layout, program.mesh, place_).offset[0] : 0;
-  const int of_a_shard = !program.shards ? 0 : prefix_.empty() ? program.shards->microbatches : 1;
+  const int of_a_shard = !program.shards ? 0 : prefix_ == "evaluate/" ? 1 : program.shards->microbatches;
   destinations_.push_back({input.name, v, value.slots, value.type.bytes().count(), whole[0], first, of_a_shard,
                            input.name == "labels", value.type.dtype == DType::f64, runs_of(value)});
   return destinations_.back();
@@ -85,9 +95,9 @@ Status BatchFeeder::check_names(const StepBatch& batch) const {
 template <typename Fill>
 Status BatchFeeder::write_slots(const Destination& destination, const Fill& fill_slot) {
   for (int slot = 0; slot < destination.slots; ++slot) {
-    const std::int64_t row = destination.of_a_shard > 0
-                                 ? executor_.program().shards->first_row(slot, destination.of_a_shard)
-                                 : slot * destination.slot_rows + destination.first_row;
+    const std::int64_t row = destination.of_a_shard > 0 ? row_in_shards(*executor_.program().shards, slot,
+                                                                        destination.of_a_shard, destination.slot_rows)
+                                                        : slot * destination.slot_rows + destination.first_row;
     const std::span<std::byte> view = executor_.view(destination.value, slot);
     if (!view.empty()) {
       fill_slot(row, view);
@@ -159,7 +169,8 @@ Status BatchFeeder::put_rows(std::int64_t rows) {
   if (!value) return {};  // not an input of the Program: no random bits
   for (int mb = 0; mb < program.values[static_cast<std::size_t>(*value)].slots; ++mb) {
     std::int64_t row = mb * rows;
-    if (program.shards) row = std::max<std::int64_t>(0, program.shards->first_row(mb, program.shards->microbatches));
+    if (const auto& shards = program.shards)
+      row = std::max<std::int64_t>(0, row_in_shards(*shards, mb, shards->microbatches, rows));
     TRY(executor_.write(*value, mb, std::as_bytes(std::span(&row, 1))));
   }
   return {};

@@ -55,6 +55,29 @@ checkpoint: {{ every: 4, keep: 10 }}
     }
     return last;
   }
+  double last_loss(const std::string& run) const {
+    return event(run, "000.jsonl", "step_ended").find("loss")->as_double().value();
+  }
+  // Exact training of the job with `sets`, killed twice on other ranks, and resumed on others.
+  void expect_the_bits_of_one_rank(const std::string& sets) const {
+    const std::string exact =
+        sets + " --set train.exact=true --set train.logical_shards=4 --set train.batch=4 --set train.steps=20";
+    const Captured whole = run("run job.yaml --folder whole" + exact);
+    ASSERT_EQ(whole.exit.code, 0) << whole.err;
+    const Captured killed =
+        run("run job.yaml --folder killed" + exact + " --set 'mesh={data: 3}' --in-process --inject kill=update@7");
+    EXPECT_EQ(killed.exit.signal, SIGKILL) << killed.err;
+    const Captured again = run("resume killed --set 'mesh={fsdp: 2}' --in-process --inject kill=update@6");
+    EXPECT_EQ(again.exit.signal, SIGKILL) << again.err;
+    const Captured resumed = run("resume killed --set 'mesh={}'");
+    ASSERT_EQ(resumed.exit.code, 0) << resumed.err;
+    const Captured diff = run("ckpt diff whole@20 killed@20");
+    EXPECT_EQ(diff.exit.code, 0) << diff.out << diff.err;
+    // Each row of a step is in one of its shards.
+    const std::string plain = " --set train.exact=false --set train.logical_shards=null";
+    ASSERT_EQ(run("run job.yaml --folder plain" + exact + plain).exit.code, 0);
+    EXPECT_NEAR(last_loss("whole"), last_loss("plain"), 1e-3);
+  }
   SystoleRunner systole_;
 };
 
@@ -68,6 +91,8 @@ TEST_F(LengthBuckets, killed_and_resumed_it_ends_with_the_same_bits) {
   const Captured diff = run("ckpt diff whole@30 killed@30");
   EXPECT_EQ(diff.exit.code, 0) << diff.out << diff.err;
 }
+
+TEST_F(LengthBuckets, exact_and_killed_on_other_ranks_it_ends_with_the_same_bits) { expect_the_bits_of_one_rank(""); }
 
 // The work of the steps of each length is what the plan says, as integers.
 TEST_F(LengthBuckets, every_length_does_what_the_plan_says) {
@@ -170,7 +195,6 @@ TEST_F(LengthBuckets, what_has_one_length_is_refused_by_name) {
   const std::pair<const char*, const char*> cases[] = {
       {"plan job.yaml --set 'mesh={pipe: 2}' --set model.layers=2 --set train.microbatches=2",
        "a pipeline has rows of one length"},
-      {"plan job.yaml --set train.exact=true", "exact training has rows of one length"},
       {"plan job.yaml --set 'probe.values=[block*]'", "a step with probes has rows of one length"},
       {"plan job.yaml --set 'mesh={context: 2}'", "a mesh with the axis context"},
       {"plan job.yaml --set model.family=llama --set 'model.moe={experts: 4}'", "a mixture of experts"},

@@ -77,14 +77,15 @@ PlannedTime planned_time(const PlannedRun& p, const ScheduleEstimate& train, std
 
 std::string strategy_text(const PlannedRun& p) {
   const Mesh& mesh = p.job.program->mesh;
-  std::string rows = fmt::format("{} of {}", counted(p.workload.train.microbatches, "microbatch"),
-                                 counted(p.job.microbatch_rows, "row"));
-  if (p.job.shapes.size() > 1)
-    rows = fmt::format("{} of {} to {}", counted(p.workload.train.microbatches, "microbatch"), p.job.microbatch_rows,
-                       counted(p.job.shapes.front().microbatch_rows, "row"));
+  const auto rows_of = [&](std::int64_t each) {
+    const std::int64_t longest = p.job.microbatch_rows * each;
+    if (p.job.shapes.size() < 2) return counted(longest, "row");
+    return fmt::format("{} to {}", longest, counted(p.job.shapes.front().microbatch_rows * each, "row"));
+  };
+  const std::string rows = fmt::format("{} of {}", counted(p.workload.train.microbatches, "microbatch"), rows_of(1));
   if (const std::optional<LogicalShards>& shards = p.job.program->shards) {
-    const std::string cut = fmt::format("exact: {} of {}", counted(shards->shards, "logical shard"),
-                                        counted(p.job.microbatch_rows * shards->microbatches, "row"));
+    const std::string cut =
+        fmt::format("exact: {} of {}", counted(shards->shards, "logical shard"), rows_of(shards->microbatches));
     return mesh.trivial() ? "one device, " + cut
                           : fmt::format("{}, {}, {}; rank {} owns {}", counted(mesh.num_devices(), "device"),
                                         to_string(mesh), cut, p.rank, shards->owned);
