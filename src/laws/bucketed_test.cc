@@ -41,6 +41,14 @@ std::vector<std::unique_ptr<const Model>> families() {
   std::vector<std::unique_ptr<const Model>> models;
   for (const DecoderSpec& spec : {tiny_gpt(), tiny_llama(), tiny_parallel(), tiny_windowed()})
     models.push_back(make_decoder(spec));
+  // Experts with a capacity that tokens exceed, of a row and of a group of tokens; and with one for every token.
+  for (const auto& [factor, group] : {std::pair(0.5, 0), std::pair(0.7, 3), std::pair(9.0, 0)}) {
+    DecoderSpec mixture = tiny_mixture();
+    mixture.moe.capacity_factor = factor;
+    mixture.moe.group = group;
+    mixture.moe.balance = 0.5;
+    models.push_back(make_decoder(mixture));
+  }
   BertSpec bert;
   bert.layers = bert.heads = 2;
   bert.width = 8;
@@ -72,6 +80,8 @@ TEST(BucketedIsPadded, loss_and_gradients_of_the_same_rows) {
       const double tolerance = 32 * epsilon_of(DType::f64);
       EXPECT_GT(wide.loss(), 1);
       EXPECT_NEAR(bucketed.loss(), wide.loss(), tolerance * wide.loss());
+      for (const char* count : {kExpertChoices, kDroppedChoices})
+        if (wide.program().find_value(count)) { EXPECT_EQ(bucketed.sum(count), wide.sum(count)) << count; }
       expect_same_gradients(bucketed, wide, tolerance);
     }
   }
@@ -143,10 +153,12 @@ TEST(BucketedIsPadded, fused_steps_compute_the_same_bits) {
 // The short step on ranks gives the state of the short step on one device, dropout included.
 TEST(BucketedIsPadded, ranks_do_the_step_of_one_device) {
   const std::string train = train_schedule(kShort), prefix = shape_prefix(kShort);
-  const auto model = make_decoder(divisible(tiny_gpt()));
+  const auto dense = make_decoder(divisible(tiny_gpt())), mixture = make_decoder(divisible_mixture());
   const Batch rows = language_batch(kShortRows, 12, 9, kShort);
-  for (const auto& [axes, microbatches] : {std::pair("data=2", 1), std::pair("fsdp=2", 2), std::pair("model=2", 1)}) {
+  for (const auto& [axes, microbatches] :
+       {std::pair("data=2", 1), std::pair("fsdp=2", 2), std::pair("model=2", 1), std::pair("expert=2", 1)}) {
     SCOPED_TRACE(axes);
+    const auto& model = std::string_view(axes) == "expert=2" ? mixture : dense;
     Strategy strategy = exact_strategy();
     strategy.microbatches = microbatches;
     TinyJob one(*model, kRows, strategy, make_reference_device(), true, of_lengths());
@@ -163,6 +175,7 @@ TEST(BucketedIsPadded, ranks_do_the_step_of_one_device) {
     ASSERT_FALSE(HasFatalFailure());
     expect_planned(mesh, 1, train);
     EXPECT_NEAR(mesh.job(0).loss(), one.loss(), 1e-12 * one.loss());
+    if (model == mixture) { EXPECT_EQ(mesh.job(0).sum(kDroppedChoices), one.sum(kDroppedChoices)); }
     for (const ProgramValue& value : one.program().values) {
       if (value.residence != Residence::parameter && value.residence != Residence::state) continue;
       EXPECT_LE(relative_difference(mesh.whole(value.name), one.tensor(value.name)), 1e-10) << value.name;

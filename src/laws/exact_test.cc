@@ -176,6 +176,7 @@ TEST(ExactOnRanks, experts_on_whole_shards) {
     SCOPED_TRACE(c.mesh);
     expect_same(bits_on(*model, batch, 16, exact, c, device_of_rank), one);
   }
+  expect_same(bits_of_lengths(*model, exact, {"data=3"}), bits_of_lengths(*model, exact, {"data=1"}));
 }
 
 TEST(ExactOnRanks, the_reference_too_and_near_what_is_not_exact) {

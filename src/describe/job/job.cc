@@ -36,6 +36,23 @@ std::vector<std::int64_t> step_lengths(const Workload& workload, std::span<const
   return lengths;
 }
 
+// A mixture's groups of tokens lie within rows of every length.
+Status check_groups(const Workload& workload, std::span<const std::int64_t> lengths) {
+  const auto* decoder = std::get_if<DecoderSpec>(&workload.model.family);
+  const std::int64_t group = decoder == nullptr || decoder->moe.experts == 0 ? 0 : decoder->moe.group;
+  std::optional<std::int64_t> cut;
+  std::vector<std::int64_t> fit;
+  for (const std::int64_t length : lengths) {
+    const std::int64_t filled = length <= group || group == 0 ? length : (length + group - 1) / group * group;
+    if (filled != length && !cut) cut = length;
+    if (fit.empty() || fit.back() != filled) fit.push_back(filled);
+  }
+  if (!cut) return {};
+  return key_error(ErrorKind::invalid, "data.buckets", "groups of {} tokens (model.moe.group) do not divide rows of {}",
+                   group, *cut)
+      .hinted(fmt::format("data.buckets: [{}], or without model.moe.group a group is a row", fmt::join(fit, ", ")));
+}
+
 }  // namespace
 
 Strategy strategy_of(const Workload& workload) {
@@ -74,10 +91,7 @@ Status check_shapes(const Workload& workload) {
   if (mesh.size_along(kPipelineAxis) > 1) return refused("a pipeline", "a mesh without the axis pipe");
   if (mesh.size_along(kContextAxis) > 1) return refused("a mesh with the axis context", "a mesh without it");
   if (!workload.probe.all().empty()) return refused("a step with probes", "run it without probes");
-  const auto* decoder = std::get_if<DecoderSpec>(&workload.model.family);
-  if (decoder != nullptr && decoder->moe.experts > 0)
-    return refused("a mixture of experts, whose capacity counts a row's tokens,", "a model without experts");
-  return {};
+  return check_groups(workload, step_lengths(workload, {}));
 }
 
 Result<Job> make_job(const Workload& workload, const Strategy& strategy, const Target& target,
@@ -111,6 +125,7 @@ Result<Job> make_job(const Workload& workload, const Strategy& strategy, const T
       evaluation = job.model->loss({.rows = rows, .padded = padded}, false);
     }
     const std::int64_t context = job.model->context();
+    TRY(check_groups(workload, step_lengths(workload, lengths)));
     for (const std::int64_t length : step_lengths(workload, lengths)) {
       const std::int64_t rows = rows_of_bucket(train.batch, context, length);
       job.shapes.push_back({length, rows, microbatch_of(rows), train_schedule(length), shape_prefix(length)});

@@ -15,6 +15,8 @@
 namespace systole::cli {
 namespace {
 
+constexpr const char* kExperts = " --set model.family=llama --set 'model.moe={experts: 4, capacity_factor: 0.5}'";
+
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 class LengthBuckets : public testing::Test {
@@ -191,13 +193,29 @@ TEST_F(LengthBuckets, a_length_that_fills_no_step_is_refused_by_the_plan) {
   }
 }
 
+TEST_F(LengthBuckets, a_mixture_killed_on_other_ranks_ends_with_the_same_bits) {
+  expect_the_bits_of_one_rank(kExperts);
+}
+
+// Groups of tokens within which a mixture's experts have their capacity.
+TEST_F(LengthBuckets, groups_that_a_length_cuts_are_refused_with_lengths_that_fit) {
+  write_job("[8, 24, 40]");
+  const std::string words = "plan job.yaml --set model.family=llama --set 'model.moe={experts: 4, group: 16}'";
+  const Captured refused = run(words);
+  EXPECT_EQ(refused.exit.code, 2) << refused.err;
+  EXPECT_TRUE(has(refused.err, "groups of 16 tokens (model.moe.group) do not divide rows of 24")) << refused.err;
+  EXPECT_TRUE(has(refused.err, "hint: data.buckets: [8, 32, 48, 64], or ")) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(systole_.folder() / "data")) << "refused before the data are built";
+  const Captured fits = run(words + " --set 'data.buckets=[8, 32, 48, 64]'");
+  EXPECT_EQ(fits.exit.code, 0) << fits.err;
+}
+
 TEST_F(LengthBuckets, what_has_one_length_is_refused_by_name) {
   const std::pair<const char*, const char*> cases[] = {
       {"plan job.yaml --set 'mesh={pipe: 2}' --set model.layers=2 --set train.microbatches=2",
        "a pipeline has rows of one length"},
       {"plan job.yaml --set 'probe.values=[block*]'", "a step with probes has rows of one length"},
       {"plan job.yaml --set 'mesh={context: 2}'", "a mesh with the axis context"},
-      {"plan job.yaml --set model.family=llama --set 'model.moe={experts: 4}'", "a mixture of experts"},
       {"plan job.yaml --on h100", "plan --on prices steps of one length"}};
   for (const char* buckets : {"[16, 32]", "auto"}) {
     write_job(buckets);

@@ -100,7 +100,10 @@ ExpertResult mix_experts(const DecoderSpec& config, const Stack& stack, Value x_
   std::optional<Value> segments;
   if (tokens.segments) segments = in_groups(*tokens.segments, t);
   const Choice choice = choose(config, stack, x, segments);
-  const std::int64_t capacity = expert_capacity(experts, t, tokens.serving), places = experts.experts * capacity;
+  // A row that is shorter than the model's context drops the tokens that it drops padded to it, no more.
+  const std::int64_t whole = experts.group == 0 ? config.context : std::min(experts.group, config.context);
+  const std::int64_t capacity = std::min(t, expert_capacity(experts, std::max(t, whole), tokens.serving)),
+                     places = experts.experts * capacity;
   const Routed routed = route(choice.chosen, experts.experts, capacity);
   const Value choices = choices_of(routed.wanted).named("moe.choices");
   const Value dropped = dropped_of(routed.wanted, capacity).named("moe.dropped");

@@ -12,7 +12,8 @@
 //
 // Tokens are routed within groups: a sequence, or `group` tokens of it. The capacity of an expert per group is
 // capacity_factor × its even share, rounded up. Tokens fill it in their order; a token beyond it gets nothing from that
-// expert. `dropless`: capacity for every token. Padding (segment 0) takes no capacity.
+// expert. `dropless`: capacity for every token. Padding (segment 0) takes no capacity. Where rows are shorter than the
+// model's context, the share is that of a row of the context, as if they were padded to it.
 //
 // Names for recompute policies and probes: moe.logits, moe.in (input of the experts), mlp.gate, mlp.hidden, mlp.act,
 // moe.out (their output), moe.dropped (dropped choices), moe.choices (all choices), mlp.out.
