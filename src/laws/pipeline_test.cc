@@ -36,6 +36,26 @@ HostTensor part_of(const HostTensor& whole, const ProgramValue& value, const Mes
   return cut(own, value.cut->layout, mesh, device);
 }
 
+// After a step. Returns the largest relative difference.
+double expect_state_of_one(TinyMesh& mesh, TinyJob& one) {
+  double worst = 0;
+  for (std::size_t rank = 0; rank < mesh.size(); ++rank) {
+    TinyJob& job = mesh.job(rank);
+    EXPECT_NEAR(job.loss(), one.loss(), 1e-12 * std::abs(one.loss())) << "rank " << rank;
+    EXPECT_NEAR(job.get("norm")[0], one.get("norm")[0], 1e-12 * one.get("norm")[0]) << "rank " << rank;
+    for (const ProgramValue& value : job.program().values) {
+      if (value.residence != Residence::parameter && value.residence != Residence::state) continue;
+      const std::optional<LayerName> layers = layer_name(value.name);
+      const HostTensor whole = one.tensor(layers ? layers->whole() : value.name);
+      const double apart = relative_difference(
+          job.tensor(value.name), part_of(whole, value, job.program().mesh, static_cast<std::int64_t>(rank)));
+      EXPECT_LE(apart, 1e-12) << value.name << " of rank " << rank;
+      worst = std::max(worst, apart);
+    }
+  }
+  return worst;
+}
+
 void expect_unstaged(const Model& model, const Batch& batch, std::int64_t rows, const Case& c) {
   SCOPED_TRACE(fmt::format("{} on {}, {} with {} chunks a stage, {} microbatches", model.family(), c.mesh,
                            name_of(c.pipeline.kind), c.pipeline.chunks_per_stage, c.microbatches));
@@ -58,21 +78,7 @@ void expect_unstaged(const Model& model, const Batch& batch, std::int64_t rows, 
   mesh.step();
   if (::testing::Test::HasFatalFailure()) return;
   expect_planned(mesh);
-  double worst = 0;
-  for (std::size_t rank = 0; rank < mesh.size(); ++rank) {
-    TinyJob& job = mesh.job(rank);
-    EXPECT_NEAR(job.loss(), one.loss(), 1e-12 * std::abs(one.loss())) << "rank " << rank;
-    EXPECT_NEAR(job.get("norm")[0], one.get("norm")[0], 1e-12 * one.get("norm")[0]) << "rank " << rank;
-    for (const ProgramValue& value : job.program().values) {
-      if (value.residence != Residence::parameter && value.residence != Residence::state) continue;
-      const std::optional<LayerName> layers = layer_name(value.name);
-      const HostTensor whole = one.tensor(layers ? layers->whole() : value.name);
-      const double apart = relative_difference(
-          job.tensor(value.name), part_of(whole, value, job.program().mesh, static_cast<std::int64_t>(rank)));
-      EXPECT_LE(apart, 1e-12) << value.name << " of rank " << rank;
-      worst = std::max(worst, apart);
-    }
-  }
+  const double worst = expect_state_of_one(mesh, one);
   mesh.begin(batch);
   mesh.on_all([&](TinyJob& job) { job.set_evaluation(batch); });
   mesh.run("evaluate");
@@ -117,6 +123,51 @@ TEST(ShardedIsUnsharded, stages_of_rows_cut_along_their_tokens) {
     expect_unstaged(*model, batch, 12, {"pipe=2 context=3", {}, 2});
     expect_unstaged(*model, batch, 12, {"context=3 pipe=2", {.chunks_per_stage = 2}, 2});
   }
+}
+
+// Steps of rows of two lengths (data.buckets), one after the other on one state.
+void expect_lengths_unstaged(const Model& model, const Case& c) {
+  constexpr std::int64_t kRows = 8, kShort = 3, kShortRows = kRows * (kSequenceLength / kShort);
+  SCOPED_TRACE(fmt::format("{} on {}, {} with {} chunks a stage", model.family(), c.mesh, name_of(c.pipeline.kind),
+                           c.pipeline.chunks_per_stage));
+  Strategy strategy = exact_strategy();
+  strategy.microbatches = c.microbatches;
+  strategy.sharding.stored = c.stored;
+  strategy.optimizer.kind = UpdateRule::Kind::sgd;
+  strategy.optimizer.sgd.momentum = 0.9;
+  TinyJob one(model, kRows, strategy, make_reference_device(), true, {.mesh = {}, .lengths = {kShort}});
+  strategy.pipeline = c.pipeline;
+  TinyMesh mesh(model, kRows, strategy, Mesh::parse(c.mesh).value(), true,
+                [](std::int64_t) { return make_reference_device(); }, false, {kShort});
+  const std::string train = train_schedule(kShort), prefix = shape_prefix(kShort);
+  const auto step_short = [&](TinyJob& job) {
+    job.begin();
+    job.set_batch(language_batch(kShortRows, 12, 4, kShort), prefix);
+    job.step(1e-2, train);
+  };
+  step_short(one);
+  mesh.on_all(step_short);
+  if (::testing::Test::HasFatalFailure()) return;
+  expect_planned(mesh, 1, train);
+  expect_state_of_one(mesh, one);
+  const auto step_long = [&](TinyJob& job) {
+    job.set_batch(language_batch(kRows, 12, 9));
+    job.step();
+  };
+  step_long(one);
+  mesh.on_all(step_long);
+  if (::testing::Test::HasFatalFailure()) return;
+  expect_state_of_one(mesh, one);
+}
+
+TEST(ShardedIsUnsharded, stages_of_rows_of_two_lengths) {
+  DecoderSpec tied = divisible(tiny_gpt()), mixture = divisible_mixture();
+  tied.layers = mixture.layers = 4;
+  const auto gpt = make_decoder(tied), experts = make_decoder(mixture);
+  expect_lengths_unstaged(*gpt, {"pipe=2", {}, 4});
+  expect_lengths_unstaged(*gpt, {"fsdp=2 pipe=2", {.chunks_per_stage = 2}, 2, Stored::gradients});
+  expect_lengths_unstaged(*gpt, {"pipe=4", {.kind = Kind::gpipe}, 2});
+  expect_lengths_unstaged(*experts, {"pipe=2 expert=2", {}, 2});
 }
 
 // A router's balance loss is passed from stage to stage, and its gradient back.

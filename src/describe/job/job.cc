@@ -88,7 +88,6 @@ Status check_shapes(const Workload& workload) {
         .hinted(fmt::format("{}, or take data.buckets out", hint));
   };
   const Mesh mesh = TRY(Mesh::of(workload.mesh));
-  if (mesh.size_along(kPipelineAxis) > 1) return refused("a pipeline", "a mesh without the axis pipe");
   if (mesh.size_along(kContextAxis) > 1) return refused("a mesh with the axis context", "a mesh without it");
   if (!workload.probe.all().empty()) return refused("a step with probes", "run it without probes");
   return check_groups(workload, step_lengths(workload, {}));

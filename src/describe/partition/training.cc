@@ -38,8 +38,6 @@ std::unique_ptr<TrainingPolicy> policy_of(TrainingBuilder& builder, std::int64_t
 
 }  // namespace
 
-void TrainingPolicy::add_shape(std::int64_t length, const Graph&) { CHECK(false, "rows of {} in this step", length); }
-
 std::string train_schedule(std::int64_t length) { return fmt::format("train.{}", length); }
 bool is_train_schedule(std::string_view name) { return name == "train" || name.starts_with("train."); }
 std::string shape_prefix(std::int64_t length) { return fmt::format("{}/", length); }

@@ -29,18 +29,24 @@ Layout PipelineTraining::between_layout(const Type& whole) const {
   return layout;
 }
 
-void PipelineTraining::add_inputs(const Graph& loss) {
+PipelineTraining::ChunkSet PipelineTraining::chunks_of(const Graph& loss, std::string prefix,
+                                                       std::string suffix) const {
   const std::vector<std::int64_t> layers = layers_of_chunks(pipeline_, num_layers(loss));
-  chunks_ = cut_into_chunks(with_only(loss, "loss"), layers);
+  return {std::move(prefix), std::move(suffix), cut_into_chunks(with_only(loss, "loss"), layers)};
+}
+
+void PipelineTraining::add_inputs(const Graph& loss) {
+  model_ = chunks_of(loss, "", "");
   rows_ = PipelineClock(pipeline_, builder_.microbatches()).rows(stage_);
-  for (int c = 0; c < static_cast<int>(chunks_.size()); ++c) {
-    for (const GraphInput& input : chunks_[static_cast<std::size_t>(c)].graph.inputs()) {
+  const std::vector<Chunk>& chunks = model_.chunks;
+  for (int c = 0; c < static_cast<int>(chunks.size()); ++c) {
+    for (const GraphInput& input : chunks[static_cast<std::size_t>(c)].graph.inputs()) {
       if (input.parameter) users_[input.name].insert(c % pipeline_.stages);
     }
   }
-  for (int c = 0; c < static_cast<int>(chunks_.size()); ++c) {
+  for (int c = 0; c < static_cast<int>(chunks.size()); ++c) {
     if (!has_chunk(c)) continue;
-    const Graph& graph = chunks_[static_cast<std::size_t>(c)].graph;
+    const Graph& graph = chunks[static_cast<std::size_t>(c)].graph;
     for (const GraphInput& input : graph.inputs()) {
       if (!input.parameter || builder_.program().has_value(input.name)) continue;
       Parameter p = *input.parameter;
@@ -54,46 +60,64 @@ void PipelineTraining::add_inputs(const Graph& loss) {
 // A pipeline keeps only the loss of the loss graph's outputs, summed over microbatches.
 void PipelineTraining::add_outputs() { builder_.add_output("loss", builder_.scalar(), 1); }
 
-void PipelineTraining::add_between(const Graph& graph, int slots) {
+void PipelineTraining::add_between(const Graph& graph, const std::string& prefix, int slots) {
   for (const GraphOutput& output : graph.outputs()) {
     const Type& type = graph.type(output.value);
-    builder_.add_value(output.name, type, between_layout(type), Residence::residual, slots);
+    builder_.add_value(prefix + output.name, type, between_layout(type), Residence::residual, slots);
   }
 }
 
 void PipelineTraining::add_forward_backward(const Graph&) {
-  const int count = static_cast<int>(chunks_.size());
-  std::vector<std::vector<std::string>> trained{{}};  // per chunk: inputs from the chunk before that have a cotangent
+  const InputsOfChunks trained = add_chunks(model_);
+  builder_.add_zero();
+  add_transfers(model_, trained);
+}
+
+// A step of other rows has as many microbatches, so its schedule is the same, and values in flight have as many slots.
+void PipelineTraining::add_shape(std::int64_t length, const Graph& loss) {
+  const ChunkSet shape = chunks_of(loss, shape_prefix(length), fmt::format(".{}", length));
+  for (int c = 0; c < static_cast<int>(shape.chunks.size()); ++c) {
+    if (has_chunk(c))
+      builder_.add_data_inputs(shape.chunks[static_cast<std::size_t>(c)].graph, shape.prefix, builder_.microbatches());
+  }
+  add_transfers(shape, add_chunks(shape));
+  add_step(train_schedule(length), shape);
+}
+
+PipelineTraining::InputsOfChunks PipelineTraining::add_chunks(const ChunkSet& set) {
+  const int count = static_cast<int>(set.chunks.size());
+  InputsOfChunks trained{{}};  // those that have a cotangent
   for (int c = 0; c + 1 < count; ++c)
-    trained.push_back(trained_outputs(chunks_[static_cast<std::size_t>(c)].graph, trained.back()));
+    trained.push_back(trained_outputs(set.chunks[static_cast<std::size_t>(c)].graph, trained.back()));
   trained.emplace_back();  // nothing follows the last chunk
   // Values between chunks exist on both sides of a cut: on the sender until they are sent, on the receiver until its
   // backward has ended. Two slots let a step begin while the previous result is in flight.
   const auto at_least_two = [&](int slots) { return std::min(std::max(slots, 2), builder_.microbatches()); };
   for (int c = 0; c + 1 < count; ++c) {
-    const Graph& graph = chunks_[static_cast<std::size_t>(c)].graph;
+    const Graph& graph = set.chunks[static_cast<std::size_t>(c)].graph;
     const bool sends = has_chunk(c), receives = has_chunk(c + 1);
     if (!sends && !receives) continue;
     int kept = 1, back = 1;
     if (receives) kept = most_in_flight(rows_, sends ? step(true, c) : receive(true, c + 1), step(false, c + 1));
     if (sends && !receives) back = most_in_flight(rows_, receive(false, c), step(false, c));
-    add_between(graph, at_least_two(kept));
+    add_between(graph, set.prefix, at_least_two(kept));
     for (const std::string& name : trained[static_cast<std::size_t>(c) + 1]) {
       const Type& type = graph.type(graph.output_named(name));
-      builder_.add_value("cotangent." + name, type, between_layout(type), Residence::residual, at_least_two(back));
+      builder_.add_value(set.prefix + "cotangent." + name, type, between_layout(type), Residence::residual,
+                         at_least_two(back));
     }
   }
   for (int c = 0; c < count; ++c) {
-    if (has_chunk(c)) add_chunk(c, trained[static_cast<std::size_t>(c)], trained[static_cast<std::size_t>(c) + 1]);
+    if (has_chunk(c)) add_chunk(set, c, trained[static_cast<std::size_t>(c)], trained[static_cast<std::size_t>(c) + 1]);
   }
-  builder_.add_zero();
-  add_transfers(trained);
+  return trained;
 }
 
-void PipelineTraining::add_chunk(int c, std::span<const std::string> from, std::span<const std::string> given) {
-  const bool last = c + 1 == static_cast<int>(chunks_.size());
+void PipelineTraining::add_chunk(const ChunkSet& set, int c, std::span<const std::string> from,
+                                 std::span<const std::string> given) {
+  const bool last = c + 1 == static_cast<int>(set.chunks.size());
   const std::vector<Pass> late{{"merge_common", merge_common}, {"drop_dead", drop_dead}};
-  const Graph& chunk = chunks_[static_cast<std::size_t>(c)].graph;
+  const Graph& chunk = set.chunks[static_cast<std::size_t>(c)].graph;
   Differentiated parts = differentiate_chunk(chunk, last ? "loss" : "", from, given, builder_.strategy().recompute);
   parts.forward = run_passes(std::move(parts.forward), late);
   parts.backward = run_passes(std::move(parts.backward), late);
@@ -116,19 +140,21 @@ void PipelineTraining::add_chunk(int c, std::span<const std::string> from, std::
   parts.forward = std::move(forward.graph);
 
   const int kept = most_in_flight(rows_, c);
-  Bindings in = builder_.data_bindings(parts.forward, "", true), out,
-           back_in = builder_.data_bindings(parts.backward, "", true);
+  Bindings in = builder_.data_bindings(parts.forward, set.prefix, true), out,
+           back_in = builder_.data_bindings(parts.backward, set.prefix, true);
   std::vector<std::string> dead;  // inputs without readers after backward
   for (std::size_t o = 0; o < types.size(); ++o) {
     const std::string& name = parts.forward.outputs()[o].name;
     if (name == "loss") {
-      builder_.add_value(kStageLoss, Type(builder_.scalar(), {}), builder_.layouts().whole(), Residence::partial_sum,
-                         builder_.microbatches());
+      if (!builder_.program().has_value(kStageLoss)) {
+        builder_.add_value(kStageLoss, Type(builder_.scalar(), {}), builder_.layouts().whole(), Residence::partial_sum,
+                           builder_.microbatches());
+      }
       out[name] = {kStageLoss, true};
     } else if (is_between(name)) {
-      out[name] = {name, true};
+      out[name] = {set.prefix + name, true};
     } else {
-      const std::string value = fmt::format("{}.{}", name, c);
+      const std::string value = fmt::format("{}{}.{}", set.prefix, name, c);
       builder_.add_value(value, types[o], layouts.at(name), Residence::residual, kept);
       out[name] = back_in[name] = {value, true};
       dead.push_back(name);
@@ -138,7 +164,7 @@ void PipelineTraining::add_chunk(int c, std::span<const std::string> from, std::
     if (is_between(input.name) || input.name.starts_with("cotangent.")) dead.push_back(input.name);
   }
   layouts.insert(between.begin(), between.end());
-  builder_.add_function(numbered("forward", c), std::move(parts.forward), in, out);
+  builder_.add_function(set.function("forward", c), std::move(parts.forward), in, out);
 
   std::vector<Parameter> own;
   for (const Parameter& p : builder_.trained()) {
@@ -147,13 +173,13 @@ void PipelineTraining::add_chunk(int c, std::span<const std::string> from, std::
   Bindings back_out;
   LayoutsByName gradients;
   for (const std::string& name : from) {
-    back_out["gradient." + name] = {"cotangent." + name, true};
+    back_out["gradient." + name] = {set.prefix + "cotangent." + name, true};
     gradients.emplace(
         "gradient." + name,
         between_layout(chunk.type(chunk.inputs()[static_cast<std::size_t>(*chunk.find_input(name))].value)));
   }
   builder_.add_backward(
-      {numbered("backward", c), parts.backward, true, false, own, back_in, back_out, dead, layouts, gradients});
+      {set.function("backward", c), parts.backward, true, false, own, back_in, back_out, dead, layouts, gradients});
 }
 
 int PipelineTraining::add_transfer(const std::string& name, bool sends, std::span<const std::string> values,
@@ -171,18 +197,19 @@ int PipelineTraining::add_transfer(const std::string& name, bool sends, std::spa
   return builder_.add_function(name, std::move(g), in, out);
 }
 
-void PipelineTraining::add_transfers(const std::vector<std::vector<std::string>>& trained) {
+void PipelineTraining::add_transfers(const ChunkSet& set, const InputsOfChunks& trained) {
   if (pipeline_.stages == 1) return;
-  for (int c = 0; c + 1 < static_cast<int>(chunks_.size()); ++c) {
+  for (int c = 0; c + 1 < static_cast<int>(set.chunks.size()); ++c) {
     std::vector<std::string> values, back;
-    for (const GraphOutput& output : chunks_[static_cast<std::size_t>(c)].graph.outputs())
-      values.push_back(output.name);
-    for (const std::string& name : trained[static_cast<std::size_t>(c) + 1]) back.push_back("cotangent." + name);
-    if (has_chunk(c)) add_transfer(numbered("send", c), true, values, 1, true);
-    if (has_chunk(c + 1)) add_transfer(numbered("receive", c), false, values, 1, true);
+    for (const GraphOutput& output : set.chunks[static_cast<std::size_t>(c)].graph.outputs())
+      values.push_back(set.prefix + output.name);
+    for (const std::string& name : trained[static_cast<std::size_t>(c) + 1])
+      back.push_back(set.prefix + "cotangent." + name);
+    if (has_chunk(c)) add_transfer(set.function("send", c), true, values, 1, true);
+    if (has_chunk(c + 1)) add_transfer(set.function("receive", c), false, values, 1, true);
     if (back.empty()) continue;
-    if (has_chunk(c + 1)) add_transfer(numbered("send_back", c), true, back, -1, true);
-    if (has_chunk(c)) add_transfer(numbered("receive_back", c), false, back, -1, true);
+    if (has_chunk(c + 1)) add_transfer(set.function("send_back", c), true, back, -1, true);
+    if (has_chunk(c)) add_transfer(set.function("receive_back", c), false, back, -1, true);
   }
 }
 
@@ -193,7 +220,12 @@ void PipelineTraining::add_update() {
 }
 
 void PipelineTraining::add_schedule() {
-  Schedule schedule{"train", {}};
+  add_ties();
+  add_step("train", model_);
+}
+
+void PipelineTraining::add_step(const std::string& name, const ChunkSet& set) {
+  Schedule schedule{name, {}};
   const auto act = [&](const std::string& function, int chunk, int microbatch, Stream stream) {
     schedule.actions.push_back({builder_.program().function_index(function), chunk, microbatch, stream, {}});
   };
@@ -202,16 +234,16 @@ void PipelineTraining::add_schedule() {
     const auto& [forward, chunk, microbatch] = row.step;
     const bool sends = row.kind == PipelineRow::Kind::send;
     if (row.kind == PipelineRow::Kind::step) {
-      act(numbered(forward ? "forward" : "backward", chunk), chunk, microbatch, Stream::compute);
+      act(set.function(forward ? "forward" : "backward", chunk), chunk, microbatch, Stream::compute);
     } else if (forward) {
-      act(sends ? numbered("send", chunk) : numbered("receive", chunk - 1), chunk, microbatch, Stream::network);
+      act(sends ? set.function("send", chunk) : set.function("receive", chunk - 1), chunk, microbatch, Stream::network);
     } else {
-      const std::string function = sends ? numbered("send_back", chunk - 1) : numbered("receive_back", chunk);
+      const std::string function = sends ? set.function("send_back", chunk - 1) : set.function("receive_back", chunk);
       if (builder_.program().has_function(function)) act(function, chunk, microbatch, Stream::network);
     }
   }
   if (builder_.program().has_function("reduce")) act("reduce", 0, 0, Stream::compute);
-  add_ties(schedule);
+  for (const auto& [function, stream] : ties_) act(function, 0, 0, stream);
   act("norm", 0, 0, Stream::compute);
   act("update", 0, 0, Stream::compute);
   builder_.program().add_waits(schedule);

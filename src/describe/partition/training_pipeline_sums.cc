@@ -9,10 +9,8 @@
 namespace systole {
 
 // Sums the gradients of tied parameters on their first stage, which then sends the sums to the others.
-void PipelineTraining::add_ties(Schedule& schedule) {
-  const auto act = [&](const std::string& function, Stream stream) {
-    schedule.actions.push_back({builder_.program().function_index(function), 0, 0, stream, {}});
-  };
+void PipelineTraining::add_ties() {
+  const auto act = [&](const std::string& function, Stream stream) { ties_.emplace_back(function, stream); };
   std::map<std::pair<int, int>, std::vector<std::string>> shared;  // first stage and another: their tied gradients
   for (const Parameter& p : builder_.trained()) {
     const std::set<int>& stages = users_.at(p.name);
@@ -83,7 +81,7 @@ void PipelineTraining::add_norm() {
   }();
   const Value own = inline_graph(sums, g, inputs)[0];
   std::optional<Value> loss;
-  for (int mb = 0; has_chunk(static_cast<int>(chunks_.size()) - 1) && mb < builder_.microbatches(); ++mb) {
+  for (int mb = 0; has_chunk(static_cast<int>(model_.chunks.size()) - 1) && mb < builder_.microbatches(); ++mb) {
     const std::string name = fmt::format("{}.{}", kStageLoss, mb);
     in[name] = {kStageLoss, false, false, mb};
     const Value one = sums.input(name, scalar);

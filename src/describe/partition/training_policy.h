@@ -38,8 +38,8 @@ class TrainingPolicy {
   virtual void add_forward_backward(const Graph& loss) = 0;
   virtual void add_update() = 0;    // everything after the last microbatch: sums over devices, norm, update
   virtual void add_schedule() = 0;  // "train"
-  // Inputs, functions and schedule of a step of other rows. REQUIRES: the policy is plain.
-  virtual void add_shape(std::int64_t length, const Graph& loss);
+  // Inputs, functions and schedule of a step of other rows.
+  virtual void add_shape(std::int64_t length, const Graph& loss) = 0;
   virtual void add_evaluation(Graph evaluation) = 0;  // functions and schedule
 
  protected:

@@ -16,6 +16,8 @@ namespace systole::cli {
 namespace {
 
 constexpr const char* kExperts = " --set model.family=llama --set 'model.moe={experts: 4, capacity_factor: 0.5}'";
+constexpr const char* kPipeline =
+    " --set 'mesh={pipe: 2}' --set model.layers=2 --set train.microbatches=2 --set train.batch=4";
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -98,11 +100,15 @@ TEST_F(LengthBuckets, exact_and_killed_on_other_ranks_it_ends_with_the_same_bits
 
 // The work of the steps of each length is what the plan says, as integers.
 TEST_F(LengthBuckets, every_length_does_what_the_plan_says) {
-  for (const std::string mesh : {"", "fsdp"}) {
-    SCOPED_TRACE(mesh);
-    const std::string folder = "run" + mesh;
-    const Captured done =
-        run("run job.yaml --folder " + folder + (mesh.empty() ? "" : " --ranks 2 --set 'mesh={" + mesh + ": 2}'"));
+  const std::pair<std::string, std::string> cases[] = {
+      {"one", ""},
+      {"fsdp", " --ranks 2 --set 'mesh={fsdp: 2}'"},
+      {"exact", " --ranks 2 --set 'mesh={data: 2}' --set train.exact=true --set train.logical_shards=2"},
+      {"expert", std::string(kExperts) + " --ranks 2 --set 'mesh={expert: 2}'"},
+      {"pipe", std::string(kPipeline) + " --ranks 2"}};
+  for (const auto& [folder, words] : cases) {
+    SCOPED_TRACE(folder);
+    const Captured done = run("run job.yaml --folder " + folder + words);
     ASSERT_EQ(done.exit.code, 0) << done.err;
     const Node plan =
         parse_json(read_text_file((systole_.folder() / folder / "plan.json").string()).value(), "plan").value();
@@ -122,7 +128,7 @@ TEST_F(LengthBuckets, every_length_does_what_the_plan_says) {
     EXPECT_EQ(counted.find("flops")->as_int(0).value(), flops);
     EXPECT_EQ(counted.find("bytes_moved")->as_int(0).value(), moved);
     EXPECT_EQ(counted.find("bytes_sent")->as_int(0).value(), sent);
-    EXPECT_EQ(sent > 0, !mesh.empty());
+    EXPECT_EQ(sent > 0, !words.empty());
     const Node memory = event(folder, "000.jsonl", "memory_measured");
     EXPECT_EQ(memory.text_at("arena_high_water_bytes"), plan.find("memory")->text_at("arena_bytes"));
     const Node why = json("why " + folder);
@@ -157,6 +163,19 @@ TEST_F(LengthBuckets, the_plan_says_the_steps_of_each_length) {
   const Node padded = json("plan job.yaml --set data.buckets=null --set data.packing=false");
   const auto arena = [](const Node& of) { return of.find("memory")->find("arena_bytes")->as_double().value(); };
   EXPECT_NEAR(arena(plan) / arena(padded), 1, 0.02);
+}
+
+TEST_F(LengthBuckets, a_pipeline_killed_and_resumed_ends_with_the_same_bits) {
+  const std::string staged = std::string(kPipeline) + " --in-process";
+  const Captured whole = run("run job.yaml --folder whole" + staged);
+  ASSERT_EQ(whole.exit.code, 0) << whole.err;
+  EXPECT_EQ(run("run job.yaml --folder killed" + staged + " --inject kill=update@13").exit.signal, SIGKILL);
+  const Captured resumed = run("resume killed --in-process");
+  ASSERT_EQ(resumed.exit.code, 0) << resumed.err;
+  const Captured diff = run("ckpt diff whole@30 killed@30");
+  EXPECT_EQ(diff.exit.code, 0) << diff.out << diff.err;
+  ASSERT_EQ(run("run job.yaml --folder one" + std::string(kPipeline) + " --set 'mesh={}'").exit.code, 0);
+  EXPECT_NEAR(last_loss("whole"), last_loss("one"), 1e-3);
 }
 
 TEST_F(LengthBuckets, automatic_lengths_follow_from_the_data) {
@@ -212,8 +231,6 @@ TEST_F(LengthBuckets, groups_that_a_length_cuts_are_refused_with_lengths_that_fi
 
 TEST_F(LengthBuckets, what_has_one_length_is_refused_by_name) {
   const std::pair<const char*, const char*> cases[] = {
-      {"plan job.yaml --set 'mesh={pipe: 2}' --set model.layers=2 --set train.microbatches=2",
-       "a pipeline has rows of one length"},
       {"plan job.yaml --set 'probe.values=[block*]'", "a step with probes has rows of one length"},
       {"plan job.yaml --set 'mesh={context: 2}'", "a mesh with the axis context"},
       {"plan job.yaml --on h100", "plan --on prices steps of one length"}};

@@ -126,7 +126,7 @@ Status look_at_stages(PlannedRun& p) {
     }
     at[*pipe] = static_cast<std::int64_t>(s);
     const std::int64_t rank = own.mesh.device_at(at);
-    jobs.push_back(TRY(make_job(p.workload, *p.machine.device, rank)));
+    jobs.push_back(TRY(make_job(p.workload, *p.machine.device, rank, row_lengths_of(p.data))));
     const Program& program = *jobs.back().program;
     StageMemory other{rank, outside_of(p, program), {}};
     other.memory = plan_memory(program, other.outside);
