@@ -28,6 +28,31 @@ TEST(BatchFeeder, a_stage_misses_what_it_takes) {
   EXPECT_EQ(done.error().message, "the program 'small' takes 'tokens', and a batch has tokenz, labels");
 }
 
+// In exact training steps of shorter rows have other rows in as many logical shards.
+TEST(BatchFeeder, a_logical_shard_of_short_rows_has_more_of_them) {
+  WorkloadOptions options;
+  options.sets = {"train.exact=true", "train.logical_shards=2", "train.precision=f32", "data.buckets=[16]"};
+  const std::unique_ptr<Device> device = make_reference_device();
+  const Job job = make_job(read(kSmall, options), *device).value();
+  const StepRows& shorter = job.shapes.front();
+  ASSERT_EQ(shorter.rows, 8);
+  const std::unique_ptr<Executor> executor = Executor::create(*job.program, *device).value();
+  std::vector<std::int32_t> rows(8 * 16);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int32_t>(i / 16);
+  StepBatch batch;
+  batch.rows = 8;
+  for (const std::string_view name : {"tokens", "labels", "segments", "positions"})
+    batch.inputs.push_back({name, std::as_bytes(std::span(rows)), 16 * 4});
+  BatchFeeder feeder(*executor, shorter.prefix);
+  ASSERT_TRUE(feeder.put(batch, 0).ok());
+  for (const int shard : {0, 1}) {
+    std::vector<std::int32_t> seen(4 * 16);
+    const int value = job.program->value_named(shorter.prefix + "tokens");
+    ASSERT_TRUE(executor->read(value, shard, std::as_writable_bytes(std::span(seen))).ok());
+    EXPECT_TRUE(std::equal(seen.begin(), seen.end(), rows.begin() + shard * 4 * 16)) << shard;
+  }
+}
+
 // Rows of 8 tokens on two devices: each gets a chunk from both ends; rows beyond the batch are empty.
 TEST(BatchFeeder, tokens_come_in_zigzag_order) {
   const Mesh mesh = Mesh::parse("context=2").value();

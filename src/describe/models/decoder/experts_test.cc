@@ -50,6 +50,7 @@ double dropped(const DecoderSpec& config, const Data& data, const BatchShape& sh
 TEST(Experts, capacity_drops_and_dropless_does_not) {
   const Data data = one_document(2, 8, 11);
   DecoderSpec config = mixture_decoder();
+  config.context = 8;
   EXPECT_EQ(dropped(config, data, {2, 8}), 0);
   const HostTensor all = logits_of(config, data, 2, 8);
   config.moe.dropless = false;
@@ -89,12 +90,27 @@ TEST(Experts, training_counts_choices_and_those_dropped) {
   EXPECT_EQ(make_decoder(shared_experts_decoder())->loss({2, 8}, false).outputs().size(), 1U) << "of training alone";
 }
 
+// A row that is shorter than the context has the capacity that it has padded to it.
+TEST(Experts, a_short_row_drops_no_more_than_padded) {
+  DecoderSpec config = mixture_decoder();
+  config.moe.dropless = false;
+  config.moe.capacity_factor = 0.5;
+  Data data = one_document(2, 24, 11);  // as long as the context
+  for (std::int64_t i = 0; i < 48; ++i)
+    if (i % 24 >= 8) data["segments"].set(i, 0);
+  Data row = one_document(2, 8, 11);
+  for (const char* name : {"tokens", "labels"})
+    for (std::int64_t i = 0; i < 16; ++i) row[name].set(i, data[name].at(i / 8 * 24 + i % 8));
+  EXPECT_GT(dropped(config, row, {2, 8}), 0);
+  EXPECT_EQ(dropped(config, row, {2, 8}), dropped(config, data, {2, 24}));
+}
+
 // Later tokens, other rows and padding take no capacity from a token.
 TEST(Experts, a_tokens_fate_depends_on_those_before_it_in_its_group) {
   DecoderSpec config = shared_experts_decoder();
   config.moe.group = 0;
   config.moe.capacity_factor = 0.75;
-  const std::int64_t sequence_length = 8, v = 11;
+  const std::int64_t sequence_length = config.context = 8, v = 11;
   Data data = one_document(2, sequence_length, v);
   const HostTensor before = logits_of(config, data, 2, sequence_length);
   ASSERT_GT(dropped(config, data, {2, sequence_length}), 0);
@@ -183,6 +199,7 @@ TEST(Experts, the_loss_is_no_narrower_than_without_them) {
 // Model FLOPs count the parameters that a token uses; buffers and their padding count only as executed FLOPs.
 TEST(Experts, padding_is_executed_and_no_model_flops) {
   DecoderSpec config = mixture_decoder();
+  config.context = 8;
   const BatchShape shape{2, 8};
   const Work dropless = work_of(make_decoder(config)->loss(shape, true));
   config.moe.dropless = false;
