@@ -85,7 +85,7 @@ std::string shape_prefix(std::int64_t length);    // "64/", of the names of its 
 // shard. The Program depends on the shards that the device owns; their inputs are inputs of the device, one slot per
 // microbatch. "loss" and "evaluate/loss" are sums over all shards, in one slot.
 //
-// `shapes`: other lengths of rows. REQUIRES: none with a pipeline, exact training or probes.
+// `shapes`: other lengths of rows. REQUIRES: none with probes.
 Program training_program(const std::string& name, const Graph& loss, const std::optional<Graph>& evaluation,
                          const Mesh& mesh, const Strategy& strategy, const Target& target,
                          const WorkspaceOf& workspace_of, std::int64_t device = 0,

@@ -26,8 +26,8 @@ class BatchFeeder {
   Status put_scalar(std::string_view name, double number, int slot = 0);
   // Writes this rank's coordinate on each axis that the Program asks for.
   Status put_coordinates();
-  // Writes for each microbatch the index of its first row in the batch ("row"). `rows`: of a microbatch, over all
-  // ranks.
+  // Writes for each microbatch, in exact training for each logical shard, the index of its first row in the batch ("row").
+  // `rows`: of one of them, over all ranks.
   Status put_rows(std::int64_t rows);
 
  private:
