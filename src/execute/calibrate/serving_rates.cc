@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "describe/ops/ops.h"
@@ -13,6 +14,8 @@ namespace {
 
 constexpr std::int64_t kSides[] = {256, 512, 1024, 2048};
 constexpr std::int64_t kRows[] = {1, 2, 4, 8, 16, 32, 64, 256};
+// Of i8: a product costs as the next larger of the kernel's shapes, few_shape of backends/cpu/kernels/int8_few.h.
+constexpr std::int64_t kInt8Rows[] = {1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 64, 256};
 constexpr Bytes kNear = 8 * kMiB, kFar = 96 * kMiB;
 
 // Some rows times each of `copies` matrices.
@@ -92,7 +95,7 @@ Result<std::vector<CalibratedFact>> measure_serving(Device& device, Clock& clock
   std::vector<CalibratedFact> facts;
   for (const DType type : {DType::f32, DType::i8}) {
     for (const std::int64_t side : kSides)
-      for (const std::int64_t rows : kRows)
+      for (const std::int64_t rows : type == DType::i8 ? std::span<const std::int64_t>(kInt8Rows) : kRows)
         for (const Bytes bytes : {kFar, kNear})
           if (std::optional<CalibratedFact> fact =
                   TRY(product_rate(device, clock, {type, side, rows, bytes}, each, call)))

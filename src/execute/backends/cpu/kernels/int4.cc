@@ -98,10 +98,16 @@ SYSTOLE_VNNI inline void vnni_block(const ContractInt4Args& args, const Int4Rows
 
 SYSTOLE_VNNI inline void vnni_panel(const ContractInt4Args& args, const Int4Rows& x, i64 row, i64 last, i64 panel) {
   for (; row + 8 <= last; row += 8) vnni_block<8>(args, x, row, panel);
-  const i64 left = last - row;
-  if (left >= 4) vnni_block<4>(args, x, row, panel);
-  if (left & 2) vnni_block<2>(args, x, row + (left & 4), panel);
-  if (left & 1) vnni_block<1>(args, x, row + (left & 6), panel);
+  switch (last - row) {
+    case 1: return vnni_block<1>(args, x, row, panel);
+    case 2: return vnni_block<2>(args, x, row, panel);
+    case 3: return vnni_block<3>(args, x, row, panel);
+    case 4: return vnni_block<4>(args, x, row, panel);
+    case 5: return vnni_block<5>(args, x, row, panel);
+    case 6: return vnni_block<6>(args, x, row, panel);
+    case 7: return vnni_block<7>(args, x, row, panel);
+    default: return;
+  }
 }
 #undef SYSTOLE_VNNI
 #endif

@@ -1,11 +1,12 @@
 // contract_int8: a part of w's rows (columns of y) per thread, so that each byte of w is read once per call for few
-// rows of x. Roofline: memory's bandwidth for few rows, the units' rate for many. For few rows, four rows of w are read
-// side by side and each vector of them is used for up to four rows of x. Units from kPanelRows or kAmxRows rows on take
-// them packed (int8_panels.h, int8_tiles.h).
+// rows of x. Roofline: memory's bandwidth for few rows, the units' rate for many. vpdpbusd takes the rows packed
+// (int8_few.h, int8_panels.h), as AMX does from kAmxRows rows on (int8_tiles.h). Otherwise four rows of w are read side
+// by side, and each vector of them is used for up to four rows of x.
 
 #include "execute/backends/cpu/kernels/int8.h"
 
 #include "execute/backends/cpu/kernels/entry.h"
+#include "execute/backends/cpu/kernels/int8_few.h"
 #include "execute/backends/cpu/kernels/int8_panels.h"
 #include "execute/backends/cpu/kernels/int8_rows.h"
 #include "execute/backends/cpu/kernels/int8_tiles.h"
@@ -58,8 +59,6 @@ SYSTOLE_VNNI inline void vnni_block(const ContractInt8Args& args, const Int8Rows
   rows_of_w(args, column, w);
   const std::int8_t* const q = x.q + row * x.width;
   const __m512i flip = _mm512_set1_epi8(-128);
-  // Beside panels: the same place of the next four rows of w, so that each line is asked for once.
-  const i64 ahead = args.unit == Int8Unit::vnni ? kColumns * args.k : kAhead;
   __m512i sum[kRows][kColumns];
   for (int r = 0; r < kRows; ++r) {
     for (int c = 0; c < kColumns; ++c) sum[r][c] = _mm512_setzero_si512();
@@ -68,7 +67,7 @@ SYSTOLE_VNNI inline void vnni_block(const ContractInt8Args& args, const Int8Rows
   for (; i + 64 <= args.k; i += 64) {
 #pragma GCC unroll 4
     for (int c = 0; c < kColumns; ++c) {
-      __builtin_prefetch(w[c] + i + ahead);
+      __builtin_prefetch(w[c] + i + kAhead);
       const __m512i v = _mm512_xor_si512(_mm512_loadu_si512(w[c] + i), flip);
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r)
@@ -98,42 +97,67 @@ SYSTOLE_VNNI inline void vnni_rows(const ContractInt8Args& args, const Int8Rows&
 #undef SYSTOLE_VNNI
 #endif
 
-constexpr int kMostPairs = 2;
+// Columns from `column` on of kRows rows: 1 or 2.
+template <int kRows>
+struct Pairs {
+  const std::int8_t* q;
+  i64 width;
+  __m256i sum[kRows][kColumns];
 
-// |w| by x with w's sign: the sum of two products is at most 2 * 128 * 127, which i16 holds.
+  // Adds 32 products of each sum, of w's numbers from i on and x's from at on.
+  inline __attribute__((always_inline)) void add(const std::int8_t* const (&w)[kColumns], i64 i, i64 at) {
+    const auto of_x = [&](int r, i64 further) { return q + r * width + at + further; };
+    if constexpr (kRows == 1) {
+      // |w| by x with w's sign: the sum of two products is at most 2 * 128 * 127, which i16 holds.
+      const __m256i x = _mm256_load_si256(reinterpret_cast<const __m256i*>(of_x(0, 0))), ones = _mm256_set1_epi16(1);
+#pragma GCC unroll 4
+      for (int c = 0; c < kColumns; ++c) {
+        const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w[c] + i));
+        const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(v), _mm256_sign_epi8(x, v));
+        sum[0][c] = _mm256_add_epi32(sum[0][c], _mm256_madd_epi16(pairs, ones));
+      }
+    } else {
+      // Of two rows it takes less to widen the numbers of both sides.
+#pragma GCC unroll 2
+      for (i64 half = 0; half < 32; half += 16) {
+        __m256i x[kRows];
+#pragma GCC unroll 2
+        for (int r = 0; r < kRows; ++r)
+          x[r] = _mm256_cvtepi8_epi16(_mm_load_si128(reinterpret_cast<const __m128i*>(of_x(r, half))));
+#pragma GCC unroll 4
+        for (int c = 0; c < kColumns; ++c) {
+          const __m256i v = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(w[c] + i + half)));
+#pragma GCC unroll 2
+          for (int r = 0; r < kRows; ++r) {
+            sum[r][c] = _mm256_add_epi32(sum[r][c], _mm256_madd_epi16(v, x[r]));
+            asm("" : "+x"(sum[r][c]));  // gcc 12 adds both halves first, and runs out of registers
+          }
+        }
+      }
+    }
+  }
+};
+
 template <int kRows>
 inline void pairs_block(const ContractInt8Args& args, const Int8Rows& x, i64 row, i64 column) {
   const std::int8_t* w[kColumns];
   rows_of_w(args, column, w);
-  const std::int8_t* const q = x.q + row * x.width;
-  const __m256i ones = _mm256_set1_epi16(1);
-  __m256i sum[kRows][kColumns];
-  for (int r = 0; r < kRows; ++r) {
-    for (int c = 0; c < kColumns; ++c) sum[r][c] = _mm256_setzero_si256();
-  }
-  for (i64 i = 0; i < args.k; i += 32) {
+  Pairs<kRows> pairs{x.q + row * x.width, x.width, {}};
+  i64 i = 0;
+  for (; i + 32 <= args.k; i += 32) {
 #pragma GCC unroll 4
-    for (int c = 0; c < kColumns; ++c) {
-      __m256i v;
-      if (i + 32 <= args.k) {
-        __builtin_prefetch(w[c] + i + kAhead);
-        __builtin_memcpy(&v, w[c] + i, 32);
-      } else {
-        v = _mm256_setzero_si256();
-        __builtin_memcpy(&v, w[c] + i, static_cast<std::size_t>(args.k - i));
-      }
-      const __m256i size = _mm256_abs_epi8(v);
-#pragma GCC unroll 2
-      for (int r = 0; r < kRows; ++r) {
-        const __m256i* const from = reinterpret_cast<const __m256i*>(q + r * x.width + i);
-        const __m256i pairs = _mm256_maddubs_epi16(size, _mm256_sign_epi8(_mm256_load_si256(from), v));
-        sum[r][c] = _mm256_add_epi32(sum[r][c], _mm256_madd_epi16(pairs, ones));
-      }
-    }
+    for (int c = 0; c < kColumns; ++c) __builtin_prefetch(w[c] + i + kAhead);
+    pairs.add(w, i, i);
   }
+  if (i < args.k) {
+    std::int8_t rest[kColumns][32] = {};
+    for (int c = 0; c < kColumns; ++c) __builtin_memcpy(rest[c], w[c] + i, static_cast<std::size_t>(args.k - i));
+    pairs.add({rest[0], rest[1], rest[2], rest[3]}, 0, i);
+  }
+#pragma GCC unroll 2
   for (int r = 0; r < kRows; ++r) {
-    const __m256i ab = _mm256_hadd_epi32(sum[r][0], sum[r][1]), cd = _mm256_hadd_epi32(sum[r][2], sum[r][3]);
-    const __m256i all = _mm256_hadd_epi32(ab, cd);
+    const __m256i(&sum)[kColumns] = pairs.sum[r];
+    const __m256i all = _mm256_hadd_epi32(_mm256_hadd_epi32(sum[0], sum[1]), _mm256_hadd_epi32(sum[2], sum[3]));
     give(args, x, row + r, column, _mm_add_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1)));
   }
 }
@@ -147,13 +171,9 @@ inline void columns_by_rows(const ContractInt8Args& args, const Int8Rows& x, i64
       continue;
     }
 #endif
-    for (i64 row = 0; row < args.rows; row += kMostPairs) {
-      if (row + 1 < args.rows) {
-        pairs_block<2>(args, x, row, column);
-      } else {
-        pairs_block<1>(args, x, row, column);
-      }
-    }
+    i64 row = 0;
+    for (; row + 2 <= args.rows; row += 2) pairs_block<2>(args, x, row, column);
+    if (row < args.rows) pairs_block<1>(args, x, row, column);
   }
 }
 
@@ -182,6 +202,8 @@ KernelReport contract_int8(const ContractInt8Args& args) {
       contract_by_tiles(args, x);
     } else if (args.unit == Int8Unit::vnni && args.rows >= kPanelRows) {
       contract_by_panels(args, x);
+    } else if (args.unit == Int8Unit::vnni) {
+      contract_by_few(args, x);
     } else {
       contract_by_rows(args, x);
     }

@@ -10,8 +10,8 @@ namespace systole::cpu {
 // What multiplies int8 numbers.
 enum class Int8Unit : std::uint8_t {
   pairs,  // vpmaddubsw of 256 bits: every machine of the backend
-  vnni,   // vpdpbusd of 512 bits, on packed rows of x from kPanelRows rows on
-  amx,    // tdpbssd on tiles from kAmxRows rows on, below vnni
+  vnni,   // vpdpbusd of 512 bits, on packed rows of x
+  amx,    // tdpbssd on tiles from kAmxRows rows on, below vpdpbusd on rows as they lie
 };
 constexpr int kNumInt8Units = 3;
 
@@ -27,8 +27,8 @@ struct ContractInt8Args {
   int threads;
 };
 
-constexpr std::int64_t kAmxRows = 5;    // fewer are faster by vpdpbusd: a tile has 16 rows
-constexpr std::int64_t kPanelRows = 2;  // one is faster where one unit multiplies: packed it costs as much as 16
+constexpr std::int64_t kAmxRows = 5;     // fewer are faster by vpdpbusd: a tile has 16 rows
+constexpr std::int64_t kPanelRows = 25;  // of vnni: with fewer, fewer than 16 rows share a vector
 
 static inline constexpr std::int64_t int8_padded(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 // Bytes: the rows of x in int8, padded to whole tiles; per row its scale and the sum of its numbers.

@@ -1,8 +1,8 @@
 #pragma once
-// contract_int8 by vpdpbusd for more than a few rows of x. A vector holds four neighbouring numbers of each of 16 rows
-// of x, packed once; four numbers of a row of w, broadcast from where they lie in memory, multiply all of it: no sums
-// across lanes, no packing of w. Eight rows of w by 48 rows of x stay in registers during the loop over k; each block of
-// w is used for up to kTogether rows of x that stay in the second-level cache. For kernel sources only.
+// contract_int8 by vpdpbusd for more rows of x than int8_few.h takes. A vector holds four neighbouring numbers of each
+// of 16 rows of x, packed once; four numbers of a row of w, broadcast from where they lie in memory, multiply all of it:
+// no sums across lanes, no packing of w. Eight rows of w by 48 rows of x stay in registers during the loop over k; each
+// block of w is used for up to kTogether rows of x that stay in the second-level cache. For kernel sources only.
 //
 // vpdpbusd multiplies unsigned by signed numbers: x + 128 by w, and 128 times the sum of w's row is subtracted. Sums may
 // wrap on the way, as i32 does; the result fits.
@@ -124,6 +124,14 @@ SYSTOLE_VNNI inline void panel_sums(const std::int8_t* w, i64 k, const std::int8
   }
 }
 
+// The sum of all lanes.
+inline std::int32_t sum_across(U v) {
+  v += __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+  v += __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+  v += __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+  return static_cast<std::int32_t>(v[0] + v[1]);
+}
+
 // The sum of a row of w.
 SYSTOLE_VNNI inline std::int32_t sum_of_row(const std::int8_t* w, i64 k) {
   const __m512i ones = _mm512_set1_epi8(1);
@@ -137,11 +145,7 @@ SYSTOLE_VNNI inline std::int32_t sum_of_row(const std::int8_t* w, i64 k) {
     const __mmask64 mask = k - i >= 64 ? ~__mmask64{0} : (__mmask64{1} << (k - i)) - 1;
     sum[0] = _mm512_dpbusd_epi32(sum[0], ones, _mm512_maskz_loadu_epi8(mask, w + i));
   }
-  U v = reinterpret_cast<U>(_mm512_add_epi32(sum[0], sum[1]));
-  v += __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-  v += __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
-  v += __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-  return static_cast<std::int32_t>(v[0] + v[1]);
+  return sum_across(reinterpret_cast<U>(_mm512_add_epi32(sum[0], sum[1])));
 }
 
 // A block of up to 16 columns of y by all of some rows of x.

@@ -93,7 +93,7 @@ void expect_same_bits(const std::vector<float>& got, const std::vector<float>& w
 
 TEST(ContractInt8, IsItsFormulaToTheBit) {
   int tried = 0;
-  for (const std::int64_t rows : {1, 2, 3, 4, 5, 7, 16, 17, 33, 48, 300}) {
+  for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 17, 21, 24, 25, 33, 48, 300}) {
     for (const auto& [n, k] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1},
                                                                                  {3, 31},
                                                                                  {4, 32},
@@ -142,7 +142,7 @@ TEST(ContractInt8, TheLargestSumsFit) {
   std::fill_n(p.w.begin() + p.k, p.k, std::int8_t{127});
   for (const Isa isa : isas_here()) {
     for (const Int8Unit unit : units_of(isa)) {
-      for (const std::int64_t rows : {1, 6}) {
+      for (const std::int64_t rows : {1, 2, 4, 6}) {
         p.rows = rows;
         expect_same_bits(run(p, isa, unit, 1), p.wanted(), p.n);
       }
@@ -150,16 +150,23 @@ TEST(ContractInt8, TheLargestSumsFit) {
   }
 }
 
-// Prefill and decode, alone and in a batch: a row's bits are its own.
+// Prefill and decode, alone and in any company: a row's bits are its own.
 TEST(ContractInt8, ARowAloneIsTheRowInCompany) {
-  const Product all(40, 37, 130);
-  const std::vector<float> together = run(all, best_isa(), best_int8_unit(best_isa()), 2);
-  for (std::int64_t r = 0; r < all.rows; ++r) {
-    Product one = all;
-    one.rows = 1;
-    one.x.assign(all.x.begin() + r * all.k, all.x.begin() + (r + 1) * all.k);
-    expect_same_bits(run(one, best_isa(), best_int8_unit(best_isa()), 1),
-                     {together.begin() + r * all.n, together.begin() + (r + 1) * all.n}, all.n);
+  const Product all(512, 37, 130);
+  for (const Isa isa : isas_here()) {
+    for (const Int8Unit unit : units_of(isa)) {
+      const std::vector<float> together = run(all, isa, unit, 2);
+      const auto rows_alone = [&](std::int64_t first, std::int64_t count) {
+        SCOPED_TRACE(fmt::format("{} unit {}: rows {} of {}", name_of(isa), static_cast<int>(unit), first, count));
+        Product some = all;
+        some.rows = count;
+        some.x.assign(all.x.begin() + first * all.k, all.x.begin() + (first + count) * all.k);
+        expect_same_bits(run(some, isa, unit, 1),
+                         {together.begin() + first * all.n, together.begin() + (first + count) * all.n}, all.n);
+      };
+      for (std::int64_t count = 1; count <= 40; ++count) rows_alone(count % 7, count);
+      for (const std::int64_t count : {63, 64, 100, 239, 241, 500}) rows_alone(512 - count, count);
+    }
   }
 }
 

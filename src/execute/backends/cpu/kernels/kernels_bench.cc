@@ -4,6 +4,7 @@
 #include <benchmark/benchmark.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "execute/backends/cpu/kernels/kernels.h"
@@ -156,21 +157,62 @@ void dropout(benchmark::State& state) {
   });
 }
 
-// A projection of a block of 4096: of the decode of one and of four sequences, and of a prefill.
-void contract_int8(benchmark::State& state) {
-  const std::int64_t rows = state.range(1), n = 4096, k = 4096;
-  const int threads = static_cast<int>(state.range(0));
-  Data x = numbers(Elem::f32, rows * k), w(n * k), scale = numbers(Elem::f32, n), y(rows * n * 4),
-       workspace(contract_int8_workspace(rows, k));
+// Products of a server with the matrices of SmolLM2 135M, as many of them in turn as `bytes` hold, of one row (a decode of
+// one sequence) and more.
+struct Served {
+  int threads;
+  std::int64_t rows, n, k, copies;
+  explicit Served(const benchmark::State& state, std::int64_t bytes_of_eight_weights, std::int64_t bytes)
+      : threads(static_cast<int>(state.range(0))),
+        rows(state.range(1)),
+        n(state.range(2)),
+        k(state.range(3)),
+        copies(std::max<std::int64_t>(1, bytes * 8 / (n * k * bytes_of_eight_weights))) {}
+};
+
+void random_bytes(Data& data, std::int64_t bytes) {
   PhiloxStream random(2);
-  for (std::int64_t i = 0; i < n * k; i += 4) {
+  for (std::int64_t i = 0; i < bytes; i += 4) {
     const std::uint32_t four = random.next_u32();
-    __builtin_memcpy(static_cast<char*>(w.at()) + i, &four, 4);
+    __builtin_memcpy(static_cast<char*>(data.at()) + i, &four, 4);
   }
-  measure(state, [&] {
-    return kernels().contract_int8({static_cast<float*>(x.at()), static_cast<std::int8_t*>(w.at()),
-                                    static_cast<float*>(scale.at()), static_cast<float*>(y.at()), rows, n, k,
-                                    best_int8_unit(best_isa()), workspace.at(), threads});
+}
+
+template <typename Product>
+void in_turn(benchmark::State& state, const Served& s, const Product& product) {
+  std::int64_t next = 0;
+  for (auto _ : state) {
+    product(next);
+    next = (next + 1) % s.copies;
+  }
+  state.counters["weights/s"] = benchmark::Counter(
+      static_cast<double>(s.n * s.k) * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+}
+
+template <std::int64_t kMiB>
+void contract_int8(benchmark::State& state) {
+  const Served s(state, 8, kMiB << 20);
+  Data x = numbers(Elem::f32, s.rows * s.k), w(s.copies * s.n * s.k), scale = numbers(Elem::f32, s.n),
+       y(s.rows * s.n * 4), workspace(contract_int8_workspace(s.rows, s.k));
+  random_bytes(w, s.copies * s.n * s.k);
+  in_turn(state, s, [&](std::int64_t copy) {
+    kernels().contract_int8({static_cast<float*>(x.at()), static_cast<std::int8_t*>(w.at()) + copy * s.n * s.k,
+                             static_cast<float*>(scale.at()), static_cast<float*>(y.at()), s.rows, s.n, s.k,
+                             best_int8_unit(best_isa()), workspace.at(), s.threads});
+  });
+}
+
+template <std::int64_t kMiB>
+void contract_int4(benchmark::State& state) {
+  const Served s(state, 5, kMiB << 20);
+  Data x = numbers(Elem::f32, s.rows * s.k), w(s.copies * s.n * s.k / 2), scales(s.copies * s.n * s.k / 8),
+       y(s.rows * s.n * 4), workspace(contract_int4_workspace(s.rows, s.k));
+  random_bytes(w, s.copies * s.n * s.k / 2);
+  in_turn(state, s, [&](std::int64_t copy) {
+    kernels().contract_int4({static_cast<float*>(x.at()), static_cast<std::uint8_t*>(w.at()) + copy * s.n * s.k / 2,
+                             static_cast<std::uint16_t*>(scales.at()) + copy * s.n * s.k / 16,
+                             static_cast<float*>(y.at()), s.rows, s.n, s.k, best_int8_unit(best_isa()), workspace.at(),
+                             s.threads});
   });
 }
 
@@ -244,11 +286,13 @@ void by_shape(benchmark::internal::Benchmark* b) {
   b->UseRealTime()->Unit(benchmark::kMillisecond);
 }
 
-void by_rows(benchmark::internal::Benchmark* b) {
+void by_served(benchmark::internal::Benchmark* b) {
   for (const int threads : {1, cores()}) {
-    for (const int rows : {1, 4, 16, 512}) b->Args({threads, rows});
+    for (const auto& [n, k] :
+         std::initializer_list<std::pair<int, int>>{{576, 576}, {1536, 576}, {576, 1536}, {49152, 576}})
+      for (const int rows : {1, 2, 3, 4, 6, 8, 12, 15, 16, 24, 32}) b->Args({threads, rows, n, k});
   }
-  b->UseRealTime()->Unit(benchmark::kMillisecond);
+  b->UseRealTime()->Unit(benchmark::kMicrosecond);
 }
 
 BENCHMARK(f32_multiply_add_of_one_thread);
@@ -260,7 +304,10 @@ BENCHMARK(layer_norm_grad)->Apply(by_threads);
 BENCHMARK(cross_entropy)->Apply(by_threads);
 BENCHMARK(bias_gradient)->Apply(by_threads);
 BENCHMARK(dropout)->Apply(by_threads);
-BENCHMARK(contract_int8)->Apply(by_rows);
+BENCHMARK(contract_int8<8>)->Apply(by_served);
+BENCHMARK(contract_int8<96>)->Apply(by_served);
+BENCHMARK(contract_int4<8>)->Apply(by_served);
+BENCHMARK(contract_int4<96>)->Apply(by_served);
 BENCHMARK(attention)->Apply(by_shape);
 BENCHMARK(attention_grad)->Apply(by_shape);
 
