@@ -188,6 +188,14 @@ constexpr i64 kStrip = 8 * kLanes;  // columns; a multiple of every group's
 // Where B's rows lie one behind the other, a strip is computed in blocks of so many steps of k, while the next block is
 // fetched: in whole rows of the strip, because memory gives neighbouring lines faster than lines that are far apart.
 constexpr i64 kBlock = 64;
+constexpr i64 kAhead = 8;  // steps of k between a prefetch and its use, where a strip of all steps is one pass
+
+// Below these columns, rows of B are so short that a pass reads them well over all of k: with 4 rows of C and more as
+// with fewer in f32.
+template <typename In>
+constexpr i64 narrow_columns(i64 rows) {
+  return rows >= 4 ? 2048 : sizeof(In) == 4 ? 1024 : 0;
+}
 
 // The vectors of columns that a group of rows has in registers.
 constexpr int vectors_of(int rows) {
@@ -208,9 +216,10 @@ struct FewRows {
 
   // sums[kRows][kStrip] += Σ over steps [begin, end), for columns from `column` on, `width` of which are there; with
   // `fresh`, sums begin at 0. `next`: the next block's strip, of which this is pass number `pass`; null: none.
+  // `ahead`: fetches what this pass or the next one reads a little later.
   template <int kRows>
   [[gnu::noinline]] void pass(i64 row, i64 column, i64 width, i64 begin, i64 end, float* sums, bool fresh,
-                              const In* next, i64 pass) const {
+                              const In* next, i64 pass, bool ahead) const {
     constexpr int kVectors = vectors_of(kRows);
     constexpr i64 kColumns = kVectors * kLanes, kPasses = kStrip / kColumns, kLine = 64 / sizeof(In);
     F sum[kRows][kVectors];
@@ -221,7 +230,11 @@ struct FewRows {
     }
     for (i64 p = begin; p < end; ++p) {
       const In* from = b(column, p);
-      if (next != nullptr) {
+      if (ahead) {
+        const In* line = from + (kVectors < 8 ? kColumns : kAhead * args.b.step);
+#pragma GCC unroll 8
+        for (i64 j = 0; j < kColumns; j += kLine) __builtin_prefetch(line + j);
+      } else if (next != nullptr) {
         const i64 part = pass * kBlock + p - begin;  // kPasses parts are a row
         const In* line = next + part / kPasses * args.b.step + part % kPasses * kColumns;
 #pragma GCC unroll 8
@@ -246,30 +259,35 @@ struct FewRows {
 
   // All passes of a group over a block.
   template <int kRows>
-  void block(i64 row, i64 column, i64 width, i64 begin, i64 end, float* sums, bool fresh, const In* next) const {
+  void block(i64 row, i64 column, i64 width, i64 begin, i64 end, float* sums, bool fresh, const In* next,
+             bool narrow) const {
     constexpr i64 kColumns = vectors_of(kRows) * kLanes;
     for (i64 at = 0; at < width; at += kColumns)
       pass<kRows>(row, column + at, lesser(kColumns, width - at), begin, end, sums + row * kStrip + at, fresh,
-                  row == 0 ? next : nullptr, at / kColumns);
+                  row == 0 ? next : nullptr, at / kColumns, narrow && row == 0);
   }
 
   template <typename Out>
   void strip(i64 column, i64 width) const {
     alignas(64) float part[kFewRows * kStrip], total[kFewRows * kStrip];  // of a range of k, and of those before it
     const i64 stretch = gemm_steps(args.k);
+    const bool narrow = args.b.step < narrow_columns<In>(args.m);
+    const i64 steps = narrow ? stretch : kBlock;
     for (i64 step = 0; step < args.k; step += stretch) {
       const i64 behind = lesser(step + stretch, args.k);
-      for (i64 begin = step; begin < behind; begin += kBlock) {
-        const i64 end = lesser(begin + kBlock, behind);
-        const In* const next = end < args.k               ? b(column, end)
+      for (i64 begin = step; begin < behind; begin += steps) {
+        const i64 end = lesser(begin + steps, behind);
+        const In* const next = narrow                     ? nullptr
+                               : end < args.k             ? b(column, end)
                                : column + kStrip < args.n ? b(column + kStrip, 0)
                                                           : nullptr;
         const bool fresh = begin == step;
         i64 row = 0;
-        for (; row + kGroup <= args.m; row += kGroup) block<kGroup>(row, column, width, begin, end, part, fresh, next);
-        for (; row + 4 <= args.m; row += 4) block<4>(row, column, width, begin, end, part, fresh, next);
-        for (; row + 2 <= args.m; row += 2) block<2>(row, column, width, begin, end, part, fresh, next);
-        if (row < args.m) block<1>(row, column, width, begin, end, part, fresh, next);
+        for (; row + kGroup <= args.m; row += kGroup)
+          block<kGroup>(row, column, width, begin, end, part, fresh, next, narrow);
+        for (; row + 4 <= args.m; row += 4) block<4>(row, column, width, begin, end, part, fresh, next, narrow);
+        for (; row + 2 <= args.m; row += 2) block<2>(row, column, width, begin, end, part, fresh, next, narrow);
+        if (row < args.m) block<1>(row, column, width, begin, end, part, fresh, next, narrow);
       }
       for (i64 i = 0; i < args.m; ++i) {
         for (i64 j = 0; j < width; j += kLanes) {

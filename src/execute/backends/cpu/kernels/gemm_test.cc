@@ -84,12 +84,17 @@ TEST(Gemm, sums_of_products) {
   }
 }
 
-// Few rows are computed from B as it lies, many from a packed panel: an element of C has the same bits.
+// Few rows are computed from B as it lies, in one way where its rows are short and in another where they are long, and
+// many from a packed panel: an element of C has the same bits.
 TEST(Gemm, an_element_has_the_same_bits_whatever_the_rows_beside_it) {
   for (const Elem elem : {Elem::f32, Elem::bf16}) {
-    for (const char unit : {'k', 'r'}) {
-      const std::int64_t m = 70, n = 1100, k = 1030;
-      const Operand a(elem, m, k, 'k', 1), b(elem, n, k, unit, 2);
+    struct Weights {
+      char unit;
+      std::int64_t n, k;
+    };
+    for (const Weights& z : {Weights{'k', 1100, 530}, Weights{'r', 1100, 1030}, Weights{'r', 2100, 530}}) {
+      const std::int64_t m = 70, n = z.n, k = z.k;
+      const Operand a(elem, m, k, 'k', 1), b(elem, n, k, z.unit, 2);
       for (int isa = 0; isa < kNumIsas; ++isa) {
         if (!supports(static_cast<Isa>(isa))) continue;
         const auto rows = [&](std::int64_t first, std::int64_t count) {
@@ -105,7 +110,7 @@ TEST(Gemm, an_element_has_the_same_bits_whatever_the_rows_beside_it) {
         for (const std::int64_t count : {1, 2, 3, 4, 5, 7, 8, 15, 32, 33}) {
           const std::vector<std::byte> some = rows(30, count);
           EXPECT_TRUE(std::equal(some.begin(), some.end(), whole.begin() + 30 * n * size_of(elem)))
-              << name_of(dtype_of(elem)) << " " << unit << " " << count << " rows";
+              << name_of(dtype_of(elem)) << " " << z.unit << " " << n << " columns, " << count << " rows";
         }
       }
     }
