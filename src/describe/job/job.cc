@@ -28,8 +28,8 @@ RecomputePolicy policy_of(const RecomputeSpec& spec) {
 
 // The lengths of rows, ascending; empty: one, the model's context.
 std::vector<std::int64_t> step_lengths(const Workload& workload, std::span<const std::int64_t> of_data) {
-  if (!workload.data.buckets) return {};
   if (!of_data.empty()) return {of_data.begin(), of_data.end()};
+  if (!workload.data.buckets) return {};
   std::vector<std::int64_t> lengths = workload.data.buckets->edges;
   const std::int64_t context = workload.model.context();
   if (!lengths.empty() && lengths.back() < context) lengths.push_back(context);
@@ -126,7 +126,8 @@ Result<Job> make_job(const Workload& workload, const Strategy& strategy, const T
     const std::int64_t context = job.model->context();
     TRY(check_groups(workload, step_lengths(workload, lengths)));
     for (const std::int64_t length : step_lengths(workload, lengths)) {
-      const std::int64_t rows = rows_of_bucket(train.batch, context, length);
+      const bool buckets = workload.data.buckets.has_value();
+      const std::int64_t rows = buckets ? rows_of_bucket(train.batch, context, length) : train.batch;
       job.shapes.push_back({length, rows, microbatch_of(rows), train_schedule(length), shape_prefix(length)});
     }
     StepRows longest{0, train.batch, microbatch_of(train.batch), "train", ""};

@@ -49,8 +49,8 @@ Status check_precision(const PrecisionSpec& precision, const Target& target);
 Status check_shapes(const Workload& workload);
 
 // `rank`: the device that the Program is for. All devices have the same Program, except in exact training and
-// pipelines. `lengths`: of the rows that the data have, with data.buckets; empty: those that the workload names, and
-// its model's context for longer texts; of buckets: auto the context alone.
+// pipelines. `lengths`: of the rows that the data have, with data.buckets; empty: those that the workload names, and its
+// model's context for longer texts; of buckets: auto the context alone. Without data.buckets: at most one, of all rows.
 // Errors: invalid (naming the size that does not fit), unsupported; those of check_shapes.
 Result<Job> make_job(const Workload& workload, const Strategy& strategy, const Target& target,
                      const WorkspaceOf& workspace_of, std::int64_t rank = 0,

@@ -233,7 +233,7 @@ TEST_F(LengthBuckets, what_has_one_length_is_refused_by_name) {
   const std::pair<const char*, const char*> cases[] = {
       {"plan job.yaml --set 'probe.values=[block*]'", "a step with probes has rows of one length"},
       {"plan job.yaml --set 'mesh={context: 2}'", "a mesh with the axis context"},
-      {"plan job.yaml --on h100", "plan --on prices steps of one length"}};
+      {"plan job.yaml --on h100", "which follows from data that are not built"}};
   for (const char* buckets : {"[16, 32]", "auto"}) {
     write_job(buckets);
     for (const auto& [words, reason] : cases) {

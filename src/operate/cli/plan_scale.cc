@@ -31,9 +31,10 @@ ExitCode plan_scale(const WorkloadArguments& arguments, const LoadedWorkload& lo
   CatalogView view = open_catalog_view(context.clock).value();
   OfferRules rules = placed_rules(options, loaded).value();
   check_layers(arguments, workload).value();
+  std::vector<PlannedShape> shapes = built_shapes(arguments, loaded).value();
   context.out.progress(fmt::format("{} sizes", request.hardware.size() * request.sizes.size()));
   const ScaledPlan plan =
-      plan_scaled(workload, std::move(rules), std::move(request), view.tables, view.catalog).value();
+      plan_scaled(workload, std::move(shapes), std::move(rules), std::move(request), view.tables, view.catalog).value();
   context.out.end_progress();
   warn_of_left_out(plan.workload, context);
   context.out.prose((context.out.quiet() ? "" : scaling_drawing(plan)) + scaled_plan_text(plan, context.out.width()));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operate/run/plan_run.h"
+#include "operate/run/shapes_here.h"
 
 namespace systole {
 namespace {
@@ -18,7 +19,8 @@ void add_times(const ScheduleEstimate& train, PlanFacts& facts) {
 
 }  // namespace
 
-Result<PlanFacts> plan_here(const Workload& asked, std::int64_t parameters, Clock& clock) {
+Result<PlanFacts> plan_here(const Workload& asked, std::int64_t parameters, Clock& clock,
+                            std::span<const PlannedShape> shapes) {
   Workload workload = asked;
   workload.mesh.clear();
   PlanFacts facts;
@@ -28,11 +30,13 @@ Result<PlanFacts> plan_here(const Workload& asked, std::int64_t parameters, Cloc
     return error(ErrorKind::does_not_fit, "its parameters alone take {} of {}", to_string(least),
                  to_string(facts.memory_limit));
   const Machine machine = TRY(open_machine("cpu", workload.resources, clock));
-  const Job job = TRY(make_job(workload, *machine.device));
+  std::vector<std::int64_t> lengths;
+  for (const PlannedShape& shape : shapes) lengths.push_back(shape.length);
+  const Job job = TRY(make_job(workload, *machine.device, 0, lengths));
   facts.machine = machine.device->target().name;
   facts.calibrated = machine.speed.calibrated;
   const Estimate times = estimate(*job.program, machine.speed);
-  const ScheduleEstimate& train = times.schedule_named("train");
+  const ScheduleEstimate train = mean_step(job, times, shapes);
   facts.model_flops = Flops(train.work.model_flops);
   facts.executed_flops = Flops(train.work.flops);
   if (!times.unknown) {

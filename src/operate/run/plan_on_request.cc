@@ -3,12 +3,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "ground/base/counted.h"
 #include "ground/base/nearest.h"
 #include "ground/base/number_from.h"
 #include "ground/base/quantity.h"
 #include "operate/render/names.h"
 #include "operate/render/quote.h"
+#include "operate/run/rows_if_built.h"
+#include "operate/run/shapes_here.h"
 #include "operate/run/storage_here.h"
 #include "operate/targets/gke/cluster.h"
 #include "operate/targets/job_targets.h"
@@ -82,7 +86,7 @@ Result<std::vector<QuotaNeed>> quotas_of(const ClusterOffer& offer, const Worklo
 // Plans this machine, if --on names it.
 void look_here(PlanReport& plan, Clock& clock) {
   if (!plan.this_machine) return;
-  Result<PlanFacts> here = plan_here(plan.workload, plan.parameters, clock);
+  Result<PlanFacts> here = plan_here(plan.workload, plan.parameters, clock, plan.shapes);
   if (here.ok())
     plan.here = std::move(*here);
   else if (here.error().kind != ErrorKind::does_not_fit)
@@ -149,7 +153,9 @@ Result<std::string> keep_to_place(const LoadedWorkload& loaded, const std::vecto
 
 // As a Plan has it. The readers' own speed there is unknown.
 PlannedFeed planned_feed(const OfferedFeed& offered, const Workload& workload) {
-  PlannedFeed feed{.rows = offered.rows, .row_bytes = offered.row_bytes, .nodes = offered.nodes};
+  PlannedFeed feed{.rows = static_cast<std::int64_t>(std::ceil(offered.rows)),
+                   .row_bytes = offered.row_bytes,
+                   .nodes = offered.nodes};
   feed.rows_per_second = offered.rows_per_second();
   feed.readers = workload.data.readers.value_or(feed.readers);
   feed.queue = workload.data.queue.value_or(feed.queue);
@@ -215,13 +221,30 @@ Status check_layers(const WorkloadArguments& arguments, const Workload& workload
                           shell_word(arguments.path)));
 }
 
-static Status check_one_length(const LoadedWorkload& loaded) {
-  if (!loaded.workload.data.buckets) return {};
-  return loaded.source.placed(
-      error(ErrorKind::unsupported, "plan --on prices steps of one length of rows, and data.buckets has several")
-          .hinted("--set data.buckets=null prices rows padded to model.context, which cost more; without --on the plan "
-                  "is of every length, for this machine"),
-      "data.buckets");
+Result<std::vector<PlannedShape>> built_shapes(const WorkloadArguments& arguments, const LoadedWorkload& loaded) {
+  if (!loaded.workload.data.buckets) return std::vector<PlannedShape>();
+  Workload of_any_mesh = loaded.workload;
+  of_any_mesh.mesh.clear();
+  if (const Status shapes = check_shapes(of_any_mesh); !shapes.ok()) return told_of_job(loaded.source, shapes.error());
+  const std::optional<EpochRows> rows = rows_if_built(loaded.workload, loaded.source);
+  if (!rows || rows->buckets.empty())
+    return loaded.source.placed(
+        error(ErrorKind::not_found,
+              "plan --on weighs the steps of each length by their number in an epoch, which follows from data that are "
+              "not built")
+            .hinted("systole data build " + words_of(arguments) +
+                    " builds the data, data lengths shows them; or --set data.buckets=null prices rows of "
+                    "model.context alone"),
+        "data.buckets");
+  std::vector<PlannedShape> shapes = epoch_shapes(loaded.workload, *rows);
+  for (const PlannedShape& shape : shapes)
+    if (shape.epoch_steps == 0)
+      return loaded.source.placed(
+          error(ErrorKind::invalid, "data.drop_remainder: the rows of up to {} are no step of {}: all would be dropped",
+                counted(shape.length, "token"), shape.rows)
+              .hinted("a smaller train.batch, fewer data.buckets, or data.drop_remainder: false"),
+          "data.drop_remainder");
+  return shapes;
 }
 
 Result<PlanReport> plan_on_offers(const WorkloadArguments& arguments, const LoadedWorkload& loaded,
@@ -241,7 +264,7 @@ Result<PlanReport> plan_on_offers(const WorkloadArguments& arguments, const Load
   request.proved = static_cast<std::size_t>(std::max<std::int64_t>(0, options.prove));
   request.today = view.today;
   TRY(check_layers(arguments, workload));
-  TRY(check_one_length(loaded));
+  request.shapes = TRY(built_shapes(arguments, loaded));
   if (Status sizes = check_sizes(workload, TRY(view.tables.storage())); !sizes.ok())
     return loaded.source.placed(sizes.error());
   TRY(check_local_disks(loaded, request.run_by));
@@ -258,8 +281,9 @@ Result<PlanReport> plan_on_offers(const WorkloadArguments& arguments, const Load
     const ClusterOffer& offer = plan.request.offers[chosen->offer];
     plan.quotas = TRY(quotas_of(offer, plan.workload, view.tables));
     if (workload.data.kind == DataSpec::Kind::text) {
-      plan.feed_there = offered_feed(plan.workload, offer.machines, Seconds(chosen->step.seconds),
-                                     TRY(storage_of(plan.workload, plan.workload.data.folder, view.tables)));
+      plan.feed_there =
+          offered_feed(plan.workload, offer.machines, Seconds(chosen->step.seconds),
+                       TRY(storage_of(plan.workload, plan.workload.data.folder, view.tables)), plan.shapes);
       plan.feed = planned_feed(*plan.feed_there, plan.workload);
     }
   }

@@ -41,6 +41,10 @@ Result<ChoiceRequest> choice_request(const PlanOnOptions& options, const Workloa
 // Errors: unsupported: the model has no repeated layers.
 Status check_layers(const WorkloadArguments& arguments, const Workload& workload);
 
+// The lengths of rows with their steps of an epoch, from the rows that are built; empty: no data.buckets. Errors:
+// not_found: they are not built; as check_shapes, whatever the mesh; invalid: a length without a full step.
+Result<std::vector<PlannedShape>> built_shapes(const WorkloadArguments& arguments, const LoadedWorkload& loaded);
+
 // Everything printed about a plan for offered hardware.
 struct PlanReport : HardwarePlan {
   WorkloadArguments arguments;
@@ -49,7 +53,7 @@ struct PlanReport : HardwarePlan {
   std::vector<QuotaNeed> quotas;          // for the project that creates the choice's nodes in a GKE cluster
 };
 
-// Errors: as offer_rules, choice_request, check_layers and plan_offered; invalid: no hardware is named.
+// Errors: as offer_rules, choice_request, check_layers, built_shapes and plan_offered; invalid: no hardware is named.
 Result<PlanReport> plan_on_offers(const WorkloadArguments& arguments, const LoadedWorkload& loaded,
                                   const PlanOnOptions& options, CatalogView& view, const PlanMessages& messages,
                                   Clock& clock);

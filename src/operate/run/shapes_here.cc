@@ -10,6 +10,23 @@ std::vector<std::int64_t> row_lengths_of(const Data& data) {
   return data.dataset->train->packing.edges();
 }
 
+static void count_epoch(const Workload& workload, const Bucket& bucket, PlannedShape& shape) {
+  shape.epoch_steps = steps_of(workload, bucket);
+  const double taken = workload.data.drop_remainder
+                           ? static_cast<double>(shape.epoch_steps * shape.rows) / static_cast<double>(bucket.rows)
+                           : 1;
+  shape.epoch_tokens = std::llround(static_cast<double>(bucket.tokens) * taken);
+}
+
+std::vector<PlannedShape> epoch_shapes(const Workload& workload, const EpochRows& epoch) {
+  std::vector<PlannedShape> shapes;
+  for (const Bucket& bucket : epoch.buckets) {
+    const std::int64_t rows = rows_of_bucket(workload.train.batch, workload.model.context(), bucket.edge);
+    count_epoch(workload, bucket, shapes.emplace_back(PlannedShape{.length = bucket.edge, .rows = rows}));
+  }
+  return shapes;
+}
+
 std::vector<PlannedShape> planned_shapes(const Job& job, const EpochRows* epoch, const Estimate& estimate) {
   std::vector<PlannedShape> shapes;
   for (const StepRows& rows : job.shapes) {
@@ -17,13 +34,7 @@ std::vector<PlannedShape> planned_shapes(const Job& job, const EpochRows* epoch,
     if (!estimate.unknown) shapes.back().step = estimate.schedule_named(rows.schedule).time;
   }
   if (epoch == nullptr || epoch->buckets.empty()) return shapes;
-  for (std::size_t b = 0; b < shapes.size(); ++b) {
-    const std::int64_t all = epoch->buckets[b].rows, each = shapes[b].rows;
-    const bool drops = job.workload.data.drop_remainder;
-    shapes[b].epoch_steps = steps_of(job.workload, epoch->buckets[b]);
-    const double taken = drops ? static_cast<double>(shapes[b].epoch_steps * each) / static_cast<double>(all) : 1;
-    shapes[b].epoch_tokens = std::llround(static_cast<double>(epoch->buckets[b].tokens) * taken);
-  }
+  for (std::size_t b = 0; b < shapes.size(); ++b) count_epoch(job.workload, epoch->buckets[b], shapes[b]);
   return shapes;
 }
 

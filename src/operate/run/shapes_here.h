@@ -17,6 +17,9 @@ std::vector<std::int64_t> row_lengths_of(const Data& data);
 // The shapes of a job's steps, and what an epoch of the data has of them; empty: one. `epoch`: null without data.
 std::vector<PlannedShape> planned_shapes(const Job& job, const EpochRows* epoch, const Estimate& estimate);
 
+// The shapes of data.buckets, as the rows of an epoch have them; times and work are not known.
+std::vector<PlannedShape> epoch_shapes(const Workload& workload, const EpochRows& epoch);
+
 // The training step; of several shapes the mean over an epoch.
 ScheduleEstimate mean_step(const Job& job, const Estimate& estimate, std::span<const PlannedShape> shapes);
 

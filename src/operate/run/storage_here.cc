@@ -58,9 +58,9 @@ Result<OfferedFeed> feed_of(const Workload& workload, const Plan* plan, const st
   if (!plan->feed) return missing("the plan has none");
   if (plan->feed->rows_per_second <= 0) return missing("the plan knows no time of a step");
   const std::int64_t nodes = workload.resources.nodes ? workload.resources.nodes->most : 1;
-  OfferedFeed feed{.rows = plan->feed->rows, .nodes = plan->feed->nodes.value_or(nodes)};
+  OfferedFeed feed{.rows = static_cast<double>(plan->feed->rows), .nodes = plan->feed->nodes.value_or(nodes)};
   feed.row_bytes = plan->feed->row_bytes;
-  feed.step = Seconds(static_cast<double>(feed.rows) / plan->feed->rows_per_second);
+  feed.step = Seconds(feed.rows / plan->feed->rows_per_second);
   return feed;
 }
 

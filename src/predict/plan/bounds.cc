@@ -20,11 +20,17 @@ bool has_dim(const Type& type, std::string_view name) {
 }  // namespace
 
 Bounds::Bounds(const Composer& composer) : composer_(composer) {
+  if (!composer.shapes().empty()) {
+    for (const StepsOfLength& steps : composer.steps())
+      of_lengths_.emplace_back(std::make_unique<const Bounds>(*steps.composer), steps.share);
+    return;
+  }
   const Model& model = composer.model();
   const Strategy strategy = strategy_of(composer.asked());
   precision_ = strategy.precision;
   std::int64_t tokens = model.sequence_length(), width = 0;
   if (model.target_context() > 0) tokens = std::min(tokens, model.target_context());
+  if (composer.length() > 0) tokens = composer.length();
   for (const Parameter& p : model.parameters()) {
     elements_ += p.type.num_elements();
     if (p.trainable) {
@@ -50,6 +56,8 @@ Seconds Bounds::time(double flops, const Accelerator& chip, const KernelChoice& 
 
 Seconds Bounds::time(std::int64_t devices, const Accelerator& chip, const KernelChoice& kernels,
                      const StackProfile& stack) const {
+  if (!of_lengths_.empty())
+    return Seconds(mean_of([&](const Bounds& one) { return one.time(devices, chip, kernels, stack).count(); }));
   const double rows = static_cast<double>(composer_.asked().train.batch);
   return time((forward_ + backward_) * rows / static_cast<double>(devices), chip, kernels, stack);
 }
@@ -84,6 +92,7 @@ double Bounds::wholes_in_turn(const Candidate& candidate) const {
 }
 
 double Bounds::flops(const Candidate& candidate) const {
+  if (!of_lengths_.empty()) return mean_of([&](const Bounds& one) { return one.flops(candidate); });
   if (candidate.staged() && !composer_.one_stack()) {
     return (forward_ + backward_) * wholes_in_turn(candidate) *
            static_cast<double>(local_rows(composer_.asked().train.batch, candidate)) /
@@ -97,6 +106,11 @@ double Bounds::flops(const Candidate& candidate) const {
 }
 
 Bytes Bounds::arena(const Candidate& candidate, bool half_copies) const {
+  if (!of_lengths_.empty()) {
+    Bytes most;
+    for (const auto& [one, share] : of_lengths_) most = std::max(most, one->arena(candidate, half_copies));
+    return most;
+  }
   if (candidate.staged() && !composer_.one_stack()) return arena(candidate, 0, half_copies);
   const std::int64_t rows = local_rows(composer_.asked().train.batch, candidate);
   return arena(candidate, kept_by_whole_layer(candidate.recompute, rows) / (candidate.model * candidate.context),
@@ -187,6 +201,7 @@ Result<Bounds::LayerCost> Bounds::layer_cost(const Candidate& candidate, std::in
 }
 
 Bounds::LayerKey Bounds::layer_key(const Candidate& candidate, std::size_t offer) const {
+  if (!of_lengths_.empty()) return of_lengths_.back().first->layer_key(candidate, offer);
   return {static_cast<std::int64_t>(offer),
           candidate.context,
           candidate.expert,
@@ -197,6 +212,7 @@ Bounds::LayerKey Bounds::layer_key(const Candidate& candidate, std::size_t offer
 }
 
 bool Bounds::is_known(const LayerKey& layer) const {
+  if (!of_lengths_.empty()) return of_lengths_.back().first->is_known(layer);
   const std::lock_guard lock(mutex_);
   return layer_costs_.contains(layer);
 }
@@ -275,6 +291,15 @@ double Bounds::handing_on(const Candidate& candidate, const Links& links, const 
 
 Result<Bounds::Floor> Bounds::floor(const Candidate& candidate, std::size_t offer, const Cluster& cluster,
                                     const KernelChoice& kernels, const StackProfile& stack) const {
+  if (!of_lengths_.empty()) {
+    Floor mean;
+    for (const auto& [one, share] : of_lengths_) {
+      const Floor floor = TRY(one->floor(candidate, offer, cluster, kernels, stack));
+      mean.time += floor.time * share;
+      mean.memory = std::max(mean.memory, floor.memory);
+    }
+    return mean;
+  }
   const Result<LayerCost>& known = known_layer_cost(candidate, offer, cluster, kernels);
   if (!known.ok()) return known.error();
   const LayerCost& cost = known.value();

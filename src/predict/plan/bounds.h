@@ -18,7 +18,10 @@
 // launches, norms and updates.
 
 #include <map>
+#include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "predict/perf/stack.h"
 #include "predict/perf/step_parts.h"
@@ -66,6 +69,13 @@ class Bounds {
     std::int64_t kept = 0;  // saved activations of a layer, bytes
     std::int64_t live = 0;  // bytes that a layer's backward works in, where parameters are sharded
   };
+  // The mean of a bound over lengths of rows, by their shares.
+  template <typename Of>
+  double mean_of(const Of& of) const {
+    double mean = 0;
+    for (const auto& [bounds, share] : of_lengths_) mean += share * of(*bounds);
+    return mean;
+  }
   std::int64_t kept_by_whole_layer(RecomputeSpec::Kind recompute, std::int64_t rows) const;
   Result<LayerCost> layer_cost(const Candidate& candidate, std::int64_t rows, const Cluster& cluster,
                                const KernelChoice& kernels) const;
@@ -84,6 +94,8 @@ class Bounds {
   Bytes arena(const Candidate& candidate, std::int64_t kept, bool half_copies) const;
 
   const Composer& composer_;
+  // Of each length of rows, with its share of the steps: time is their mean, memory the most. Empty: of one length.
+  std::vector<std::pair<std::unique_ptr<const Bounds>, double>> of_lengths_;
   Precision precision_;
   std::int64_t elements_ = 0, trained_ = 0, state_bytes_ = 0;  // state_bytes_: per trained number
   std::int64_t carried_ = 0;                                   // bytes of a row between two layers

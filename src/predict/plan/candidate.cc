@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "describe/lengths/bucket_edges.h"
 #include "describe/models/list.h"
 #include "describe/partition/chunks.h"
 
@@ -58,6 +59,13 @@ Workload workload_of(const Workload& asked, const Candidate& candidate) {
   return workload;
 }
 
+Workload with_length(Workload workload, std::int64_t length) {
+  if (length == 0) return workload;
+  workload.train.batch = rows_of_bucket(workload.train.batch, workload.model.context(), length);
+  workload.data.buckets.reset();
+  return workload;
+}
+
 PipelineStrategy pipeline_of(const Candidate& candidate) {
   PipelineStrategy pipeline;
   pipeline.stages = static_cast<int>(candidate.pipe);
@@ -73,7 +81,7 @@ std::int64_t local_rows(std::int64_t batch, const Candidate& candidate) {
 }
 
 Result<CandidatePrograms> programs_of(const Workload& asked, const Candidate& candidate, const Target& target,
-                                      bool placed) {
+                                      bool placed, std::span<const std::int64_t> lengths) {
   Workload workload = workload_of(asked, candidate);
   workload.data.hold_nothing_out();  // evaluation does not change the step
   Strategy strategy = strategy_of(workload);
@@ -93,7 +101,7 @@ Result<CandidatePrograms> programs_of(const Workload& asked, const Candidate& ca
       std::shared_ptr<const Program>& program =
           known[candidate.staged() ? kind_of_stage(pipeline, layers, stacks, s) : std::vector<std::int64_t>()];
       if (program == nullptr) {
-        Job job = TRY(make_job(workload, strategy, target, nullptr, s * candidate.devices() / candidate.pipe));
+        Job job = TRY(make_job(workload, strategy, target, nullptr, s * candidate.devices() / candidate.pipe, lengths));
         program = std::move(job.program);
       }
       programs.stages.push_back(program);

@@ -2,6 +2,7 @@
 // One way to train a workload on a number of devices: the mesh, the ZeRO stage, the microbatches and the recomputation.
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ std::string to_string(const Candidate& candidate);
 std::vector<std::pair<std::string, std::int64_t>> mesh_of(const Candidate& candidate);
 // The workload that asks for this candidate.
 Workload workload_of(const Workload& asked, const Candidate& candidate);
+// The workload with rows of this length alone, as many of them a step as data.buckets gives them; 0: as it is.
+Workload with_length(Workload workload, std::int64_t length);
 PipelineStrategy pipeline_of(const Candidate& candidate);
 // Rows of a microbatch on each device along the axes that shard rows; the last device is padded with empty rows.
 std::int64_t local_rows(std::int64_t batch, const Candidate& candidate);
@@ -40,8 +43,9 @@ struct CandidatePrograms {
   std::vector<std::shared_ptr<const Program>> stages;
   StepRecord step;
 };
-// `placed`: assigns memory offsets; otherwise the Programs serve for counting only. Errors: as make_job.
+// `placed`: assigns memory offsets; otherwise the Programs serve for counting only. `lengths`: of rows, as make_job; the
+// step that is recorded is that of the longest. Errors: as make_job.
 Result<CandidatePrograms> programs_of(const Workload& asked, const Candidate& candidate, const Target& target,
-                                      bool placed = true);
+                                      bool placed = true, std::span<const std::int64_t> lengths = {});
 
 }  // namespace systole

@@ -59,7 +59,9 @@ std::vector<Candidate> candidates_of(const Composer& composer, std::int64_t devi
   const ModelSpec& asked = composer.asked().model;
   const std::vector<std::int64_t> experts = sizes_of(composer, &Candidate::expert, devices);
   std::vector<std::int64_t> contexts = sizes_of(composer, &Candidate::context, devices);
-  std::erase_if(contexts, [&](std::int64_t size) { return size > 1 && asked.context() / size < kLeastTokens; });
+  const bool lengths = !composer.shapes().empty();  // a row is then whole (check_shapes)
+  std::erase_if(contexts,
+                [&](std::int64_t size) { return size > 1 && (lengths || asked.context() / size < kLeastTokens); });
   const std::int64_t stages = std::min({devices, kMostStages, std::max<std::int64_t>(1, composer.layers())});
   Candidate c;
   for (const std::int64_t pipe : divisors_up_to(stages, devices)) {

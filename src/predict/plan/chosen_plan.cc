@@ -78,7 +78,9 @@ PlannedCost cost_of(const ClusterOffer& offer, const Estimated& e) {
 Result<Plan> chosen_plan(const HardwarePlan& from, Clock& clock) {
   const Estimated& e = *from.choice.chosen;
   const ClusterOffer& offer = from.request.offers[e.offer];
-  const CandidatePrograms made = TRY(programs_of(from.workload, e.candidate, target_of_accelerators()));
+  std::vector<std::int64_t> lengths;
+  for (const PlannedShape& shape : from.shapes) lengths.push_back(shape.length);
+  const CandidatePrograms made = TRY(programs_of(from.workload, e.candidate, target_of_accelerators(), true, lengths));
   const Program& first = *made.stages.front();
   PlanParts parts;
   parts.workload = workload_of(from.workload, e.candidate);
@@ -87,6 +89,7 @@ Result<Plan> chosen_plan(const HardwarePlan& from, Clock& clock) {
   parts.devices = e.candidate.devices();
   parts.parameters = from.parameters;
   parts.trainable = from.trainable;
+  parts.shapes = shapes_of(from, e);
   parts.memory = {e.memory.terms, first.arena, offer.offered.cluster.chip.capacity};
   parts.time = time_of(from, e);
   parts.cost = cost_of(offer, e);

@@ -52,12 +52,28 @@ Bytes ComposedCost::memory_at_least(const KernelChoice& kernels, const StackProf
   return most;
 }
 
-Composer::Composer(Workload asked, Target target, int threads)
+Composer::Composer(Workload asked, Target target, int threads, std::vector<PlannedShape> shapes)
+    : Composer(std::move(asked), std::move(target), threads, Alone()) {
+  if (shapes.empty()) return;
+  shapes_ = std::move(shapes);
+  steps_.clear();
+  const std::vector<double> shares = step_shares(shapes_);
+  for (std::size_t s = 0; s < shapes_.size(); ++s) {
+    const std::int64_t length = shapes_[s].length;
+    of_shapes_.push_back(
+        std::unique_ptr<const Composer>(new Composer(with_length(asked_, length), target_, threads, Alone{length})));
+    steps_.push_back({of_shapes_.back().get(), shares[s]});
+  }
+}
+
+Composer::Composer(Workload asked, Target target, int threads, Alone alone)
     : asked_(std::move(asked)),
       target_(std::move(target)),
+      length_(alone.length > 0 ? 1 : 0, alone.length),
+      steps_{{this, 1}},
       model_(make_model(asked_.model)),
       layers_(num_layers(model_->loss({1}, true))),
-      corners_(asked_, target_, layers_, threads) {
+      corners_(asked_, target_, layers_, threads, length_) {
   const Graph loss = model_->loss({1}, true);
   one_repeat_ = std::ranges::count_if(loss.nodes(), [](const GraphNode& node) { return is(node, "repeat"); }) == 1;
 }
@@ -326,7 +342,7 @@ Result<std::shared_ptr<const StepRecord>> Composer::counted(const Candidate& can
   const auto count = [&]() -> Result<std::shared_ptr<const StepRecord>> {
     Workload asked = asked_;
     asked.train.batch = batch;
-    CandidatePrograms programs = TRY(programs_of(asked, candidate, target_, false));
+    CandidatePrograms programs = TRY(programs_of(asked, candidate, target_, false, length_));
     return std::make_shared<const StepRecord>(std::move(programs.step));
   };
   Result<std::shared_ptr<const StepRecord>> made = count();

@@ -28,6 +28,7 @@
 #include <memory>
 #include <mutex>
 
+#include "describe/spec/plan.h"
 #include "predict/perf/stack.h"
 #include "predict/perf/step_parts.h"
 #include "predict/plan/corner_programs.h"
@@ -56,12 +57,26 @@ struct ComposedCost {
   Bytes memory_at_least(const KernelChoice& kernels, const StackProfile& stack) const;
 };
 
+class Composer;
+// The steps of rows of one length, and their share of all steps.
+struct StepsOfLength {
+  const Composer* composer = nullptr;
+  double share = 1;
+};
+
 // Thread-safe.
 class Composer {
  public:
-  // `threads` build the Programs of a family. Errors: Failure as make_model.
-  Composer(Workload asked, Target target, int threads = 1);
+  // `threads` build the Programs of a family. `shapes`: what an epoch has of the lengths of data.buckets; each length is
+  // then composed by a composer of its own. Errors: Failure as make_model.
+  Composer(Workload asked, Target target, int threads = 1, std::vector<PlannedShape> shapes = {});
   ~Composer();
+
+  // Of each of its shapes, in their order; without shapes this composer alone.
+  std::span<const StepsOfLength> steps() const { return steps_; }
+  const std::vector<PlannedShape>& shapes() const { return shapes_; }
+  // Of the rows that it composes; 0: the model's context.
+  std::int64_t length() const { return length_.empty() ? 0 : length_.front(); }
 
   // Errors: unsupported: counts that are no function of sizes; else as make_job.
   Result<ComposedCost> compose(const Candidate& candidate, std::int64_t batch) const;
@@ -110,8 +125,17 @@ class Composer {
   StretchRecord loss_sum(std::int64_t microbatches) const;
   void set_loss_sum(std::int64_t microbatches, StageRecord& last) const;
 
+  struct Alone {
+    std::int64_t length = 0;
+  };
+  Composer(Workload asked, Target target, int threads, Alone alone);
+
   const Workload asked_;
   const Target target_;
+  const std::vector<std::int64_t> length_;  // as programs_of takes it
+  std::vector<PlannedShape> shapes_;
+  std::vector<std::unique_ptr<const Composer>> of_shapes_;
+  std::vector<StepsOfLength> steps_;
   std::unique_ptr<const Model> model_;
   std::int64_t layers_ = 0;
   bool one_repeat_ = false;

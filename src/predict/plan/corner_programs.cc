@@ -49,7 +49,7 @@ Result<CornerPrograms::Stages> CornerPrograms::make(const Corner& corner) {
   }
   Workload workload = asked_;
   workload.train.batch = corner.rows * candidate.microbatches * candidate.row_parts();
-  const CandidatePrograms programs = TRY(programs_of(workload, candidate, target_, false));
+  const CandidatePrograms programs = TRY(programs_of(workload, candidate, target_, false, lengths_));
   made_ += candidate.pipe;
   Stages stages;
   for (std::size_t s = 0; s < programs.stages.size(); ++s) {

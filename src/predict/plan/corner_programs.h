@@ -37,9 +37,10 @@ struct CornerStage {
 // Thread-safe.
 class CornerPrograms {
  public:
-  // `layers`: of the model. `asked` and `target` outlive this.
-  CornerPrograms(const Workload& asked, const Target& target, std::int64_t layers, int threads)
-      : asked_(asked), target_(target), layers_(layers), threads_(threads) {}
+  // `layers`: of the model. `lengths`: of rows, at most one, as make_job. All but numbers are borrowed.
+  CornerPrograms(const Workload& asked, const Target& target, std::int64_t layers, int threads,
+                 const std::vector<std::int64_t>& lengths)
+      : asked_(asked), target_(target), lengths_(lengths), layers_(layers), threads_(threads) {}
 
   // The recorded stages of each corner, by stage. Builds missing Programs in parallel. Errors: as make_job;
   // unsupported: too few layers.
@@ -56,6 +57,7 @@ class CornerPrograms {
 
   const Workload& asked_;
   const Target& target_;
+  const std::vector<std::int64_t>& lengths_;
   const std::int64_t layers_;
   const int threads_;
   std::atomic<std::int64_t> made_ = 0;

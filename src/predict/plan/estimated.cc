@@ -1,15 +1,19 @@
 #include "predict/plan/estimated.h"
 
-namespace systole {
+#include <algorithm>
 
-Result<Estimated> estimate_candidate(const Workload& asked, const Target& target, const Candidate& candidate,
-                                     const HardwareOption& offered, const StorageWish& wish) {
-  const CandidatePrograms programs = TRY(programs_of(asked, candidate, target));
-  Estimated estimated;
-  estimated.candidate = candidate;
+namespace systole {
+namespace {
+
+// Adds the steps of this share of all, which these Programs do.
+void add_steps(const CandidatePrograms& programs, double share, const HardwareOption& offered, Estimated& estimated) {
   const StepParts parts = step_parts(programs.step, offered.cluster, offered.kernels);
-  estimated.step = step_time(parts, offered.stack);
-  estimated.model_flops = parts.model_flops;
+  const StepTime step = step_time(parts, offered.stack);
+  estimated.step.seconds += share * step.seconds;
+  for (int s = 0; s < kNumStepShares; ++s)
+    estimated.step[static_cast<StepShare>(s)] += share * step[static_cast<StepShare>(s)];
+  estimated.model_flops += share * parts.model_flops;
+  estimated.lengths.emplace_back(step.seconds);
   const Program* before = nullptr;
   for (const auto& program : programs.stages) {
     if (program.get() == before) continue;
@@ -17,6 +21,41 @@ Result<Estimated> estimate_candidate(const Workload& asked, const Target& target
     const DeviceMemory memory = device_memory(*program, offered.kernels, offered.stack);
     if (estimated.memory.terms.empty() || memory.total() > estimated.memory.total()) estimated.memory = memory;
   }
+}
+
+}  // namespace
+
+Result<ComposedTotals> composed_totals(const Composer& composer, const Candidate& candidate,
+                                       const HardwareOption& offered) {
+  const auto time = [&](const StepRecord& step) {
+    return Seconds(step_time(step_parts(step, offered.cluster, offered.kernels), offered.stack).seconds);
+  };
+  ComposedTotals totals;
+  for (const StepsOfLength& one : composer.steps()) {
+    const std::int64_t batch = one.composer->asked().train.batch;
+    const Result<ComposedCost> step = one.composer->compose(candidate, batch);
+    if (step.ok()) {
+      totals.step += time(step->step) * one.share;
+      totals.memory = std::max(totals.memory, step->memory_at_least(offered.kernels, offered.stack));
+    } else {
+      totals.step += time(*TRY(one.composer->counted(candidate, batch))) * one.share;
+    }
+  }
+  return totals;
+}
+
+Result<Estimated> estimate_candidate(const Workload& asked, const Composer& composer, const Candidate& candidate,
+                                     const HardwareOption& offered, const StorageWish& wish) {
+  Estimated estimated;
+  estimated.candidate = candidate;
+  for (const StepsOfLength& steps : composer.steps()) {
+    const std::int64_t length = steps.composer->length();
+    std::vector<std::int64_t> lengths;
+    if (length > 0) lengths.push_back(length);
+    add_steps(TRY(programs_of(with_length(asked, length), candidate, composer.target(), true, lengths)), steps.share,
+              offered, estimated);
+  }
+  if (composer.shapes().empty()) estimated.lengths.clear();
   set_storage(estimated, offered, wish);
   return estimated;
 }

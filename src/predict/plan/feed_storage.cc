@@ -7,6 +7,7 @@
 
 #include "describe/spec/mounted.h"
 #include "ground/base/counted.h"
+#include "predict/plan/mean_step.h"
 
 namespace systole {
 namespace {
@@ -173,10 +174,13 @@ std::optional<double> OfferedFeed::spare() const {
 
 std::int64_t shard_token_bytes(const ModelSpec& model) { return model.vocabulary() > 65536 ? 4 : 2; }
 
-OfferedFeed offered_feed(const Workload& workload, std::int64_t nodes, Seconds step, StorageSpeed storage) {
-  OfferedFeed feed{.rows = workload.train.batch, .nodes = nodes, .step = step, .storage = std::move(storage)};
-  feed.row_bytes = static_cast<double>(shard_token_bytes(workload.model)) *
-                   static_cast<double>(workload.model.context() + workload.model.target_context());
+OfferedFeed offered_feed(const Workload& workload, std::int64_t nodes, Seconds step, StorageSpeed storage,
+                         std::span<const PlannedShape> shapes) {
+  OfferedFeed feed{.nodes = nodes, .step = step, .storage = std::move(storage)};
+  feed.rows = shapes.empty() ? static_cast<double>(workload.train.batch) : mean_rows(shapes);
+  const double tokens = shapes.empty() ? static_cast<double>(workload.model.context() + workload.model.target_context())
+                                       : mean_tokens(shapes) / feed.rows;
+  feed.row_bytes = static_cast<double>(shard_token_bytes(workload.model)) * tokens;
   return feed;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "describe/spec/plan.h"
 #include "describe/spec/workload.h"
 #include "ground/base/document.h"
 #include "ground/base/units.h"
@@ -47,12 +48,13 @@ std::optional<double> number_in_front(std::string_view text);
 Result<StorageSpeed> storage_of(const Workload& workload, const std::string& path, CatalogTables& tables);
 
 struct OfferedFeed {
-  std::int64_t rows = 0, nodes = 1;  // of a step; that each read all of them
-  double row_bytes = 0;              // of shards
-  Seconds step;                      // without waiting
+  double rows = 0;         // of a step; of several lengths the mean
+  std::int64_t nodes = 1;  // that each read all of them
+  double row_bytes = 0;    // of shards
+  Seconds step;            // without waiting
   StorageSpeed storage;
 
-  double rows_per_second() const { return static_cast<double>(rows) / step.count(); }
+  double rows_per_second() const { return rows / step.count(); }
   // What the storage is asked for, by all nodes that share it.
   BytesPerSecond needed() const;
   double reads() const;  // of blocks of 4 KiB, a second, in the first epoch
@@ -63,7 +65,9 @@ struct OfferedFeed {
   // The smallest size of the volume that gives what is taken, half as much again to spare. Nothing: no size is known to.
   std::optional<Bytes> enough() const;
 };
-OfferedFeed offered_feed(const Workload& workload, std::int64_t nodes, Seconds step, StorageSpeed storage);
+// `shapes`: of data.buckets, with their steps of an epoch; empty: rows of one length. `step` is then the mean.
+OfferedFeed offered_feed(const Workload& workload, std::int64_t nodes, Seconds step, StorageSpeed storage,
+                         std::span<const PlannedShape> shapes = {});
 
 // Lines of the plan; ends in a newline.
 std::string offered_feed_text(const OfferedFeed& feed);

@@ -11,17 +11,17 @@
 #include "ground/base/number_from.h"
 #include "ground/base/shell_quoted.h"
 #include "predict/plan/layout_edit.h"
+#include "predict/plan/mean_step.h"
 #include "predict/plan/share_words.h"
 
 namespace systole {
 namespace {
 
 // Steps of the whole training run; nothing: train.time ends it.
-std::optional<double> steps_of(const TrainSpec& train, std::int64_t sequence_length) {
+std::optional<double> steps_of(const HardwarePlan& plan) {
+  const TrainSpec& train = plan.workload.train;
   if (train.steps) return static_cast<double>(*train.steps);
-  if (train.tokens)
-    return static_cast<double>(*train.tokens) /
-           static_cast<double>(train.batch * std::max<std::int64_t>(1, sequence_length));
+  if (train.tokens) return static_cast<double>(*train.tokens) / tokens_a_step(plan);
   return std::nullopt;
 }
 
@@ -187,22 +187,25 @@ Result<HardwarePlan> plan_offered(OfferedPlanRequest request, CatalogTables& tab
   plan.today = request.today;
   const auto begin = std::chrono::steady_clock::now();
   messages.progress(counted(plan.request.offers.size(), "offer"));
-  const Composer composer(plan.workload, target_of_accelerators(), plan.request.threads);
+  plan.shapes = std::move(request.shapes);
+  const Composer composer(plan.workload, target_of_accelerators(), plan.request.threads, plan.shapes);
   plan.parameters = num_parameters(composer.model());
   plan.trainable = num_trainable(composer.model());
   plan.sequence_length = composer.model().context();
-  const std::optional<double> steps = steps_of(plan.workload.train, plan.sequence_length);
+  const std::optional<double> steps = steps_of(plan);
   std::optional<OfferStorages> storages;
   if (request.storage) {
     request.storage->checkpoint = state_bytes(plan.parameters, plan.trainable, plan.workload.train);
-    request.storage->rows = steps.value_or(0) * static_cast<double>(plan.workload.train.batch);
+    request.storage->shapes = plan.shapes;
+    request.storage->rows = steps.value_or(0) * (plan.shapes.empty() ? static_cast<double>(plan.workload.train.batch)
+                                                                     : mean_rows(plan.shapes));
   }
   TRY(add_storages(request, tables, storages, plan));
   if (!steps) TRY(keep_limits(request.path, *plan.workload.train.time, plan));
   plan.request.steps = steps ? *steps : steps_in(*plan.workload.train.time, composer, plan.request);
   std::optional<LayoutProver> prover;
   if (request.proved > 0) {
-    prover.emplace(plan.workload, plan.request.offers, catalog, messages, clock);
+    prover.emplace(plan.workload, plan.shapes, plan.request.offers, catalog, messages, clock);
     plan.request.judged = request.proved;
     plan.request.judge = [&prover](const Estimated& e) { return prover->judge(e); };
   }
@@ -272,6 +275,17 @@ Result<const LostOption*> lost_option(const HardwarePlan& plan, const std::strin
                  found->estimated ? "nothing was chosen to hold it against" : "it has no step: " + found->reason)
         .hinted("another option, or the plan without --explain");
   return found;
+}
+
+std::vector<PlannedShape> shapes_of(const HardwarePlan& plan, const Estimated& estimated) {
+  std::vector<PlannedShape> shapes = plan.shapes;
+  for (std::size_t s = 0; s < shapes.size(); ++s) shapes[s].step = estimated.lengths[s];
+  return shapes;
+}
+
+double tokens_a_step(const HardwarePlan& plan) {
+  if (!plan.shapes.empty()) return mean_tokens(plan.shapes);
+  return static_cast<double>(plan.workload.train.batch * std::max<std::int64_t>(1, plan.sequence_length));
 }
 
 std::string option_name(const HardwarePlan& plan, const LostOption& lost) {

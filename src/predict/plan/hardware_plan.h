@@ -25,6 +25,7 @@ namespace systole {
 struct HardwarePlan {
   Workload workload;  // as asked
   std::int64_t parameters = 0, trainable = 0, sequence_length = 0;
+  std::vector<PlannedShape> shapes;  // of data.buckets, with their steps of an epoch; empty: rows of one length
   OfferRules rules;
   ChoiceRequest request;
   OfferChoice choice;
@@ -47,10 +48,11 @@ struct OfferedPlanRequest {
   std::vector<std::string> targets;
   std::vector<const JobTargetRow*> run_by;  // the job targets that are to run it; empty: any
   OfferRules rules;
-  ChoiceRequest choice;                 // without its offers
-  std::size_t proved = 0;               // layouts to compile
-  std::string today;                    // "2026-11-27"
-  std::optional<StorageFacts> storage;  // of rows in a volume; nothing: storage is not counted
+  ChoiceRequest choice;                   // without its offers
+  std::size_t proved = 0;                 // layouts to compile
+  std::string today;                      // "2026-11-27"
+  std::optional<StorageFacts> storage;    // of rows in a volume; nothing: storage is not counted
+  std::vector<PlannedShape> shapes = {};  // as HardwarePlan has them
 };
 // An offer that no target of `run_by` can run loses, with the table's reason.
 // REQUIRES: a model whose layers repeat. Errors: as planned_offers, bar_offers and LayoutProver::check; invalid,
@@ -74,6 +76,11 @@ Result<const LostOption*> lost_option(const HardwarePlan& plan, const std::strin
 
 // A warning where exposed communication takes much of the chosen step.
 std::optional<std::string> exposed_warning(const HardwarePlan& plan);
+
+// The plan's shapes, with the times of an option's steps.
+std::vector<PlannedShape> shapes_of(const HardwarePlan& plan, const Estimated& estimated);
+// Of a step: as many as its rows have positions; of several lengths the mean, padding not counted.
+double tokens_a_step(const HardwarePlan& plan);
 
 std::string option_name(const HardwarePlan& plan, const LostOption& lost);  // its layout, or its hardware
 // "--set 'mesh={fsdp: 8}' --set train.microbatches=4".

@@ -28,6 +28,18 @@ Node offer_node(const ClusterOffer& offer, const std::string& today) {
                             {"note", offer.price.note}})}});
 }
 
+// The steps of each length of rows.
+Node lengths_node(const HardwarePlan& plan, const Estimated& e) {
+  const std::vector<double> shares = step_shares(plan.shapes);
+  Node lengths = Node::sequence();
+  for (std::size_t s = 0; s < plan.shapes.size(); ++s)
+    lengths.push(Node::map({{"row_tokens", plan.shapes[s].length},
+                            {"rows", plan.shapes[s].rows},
+                            {"share", shares[s]},
+                            {"step_seconds", e.lengths[s].count()}}));
+  return lengths;
+}
+
 Node estimated_node(const HardwarePlan& plan, const Estimated& e) {
   Node mesh = Node::map(), shares = Node::map(), memory = Node::map(), sets = Node::sequence();
   const Workload laid_out = workload_of(plan.workload, e.candidate);
@@ -37,12 +49,13 @@ Node estimated_node(const HardwarePlan& plan, const Estimated& e) {
   for (const auto& [name, bytes] : e.memory.terms) memory.set(name, bytes.count());
   for (const std::string& set : layout_sets(plan.workload, laid_out)) sets.push(set);
   const PredictionKind kind = prediction_kind(plan.workload, plan.request.offers[e.offer].offered);
+  const std::int64_t rows = plan.shapes.empty() ? plan.workload.train.batch : plan.shapes.back().rows;
   Node node = Node::map({{"offer", e.offer},
                          {"layout", to_string(e.candidate)},
                          {"products", name_of(plan.request.offers[e.offer].offered.kernels.products)},
                          {"mesh", std::move(mesh)},
                          {"microbatches", e.candidate.microbatches},
-                         {"microbatch_rows", local_rows(plan.workload.train.batch, e.candidate)},
+                         {"microbatch_rows", local_rows(rows, e.candidate)},
                          {"sets", std::move(sets)},
                          {"step_seconds", e.step.seconds},
                          {"step_known_error", known_error_node(kind, known_error_of(kind, "step_time"))},
@@ -60,6 +73,7 @@ Node estimated_node(const HardwarePlan& plan, const Estimated& e) {
     node.set("storage", storage_words(plan.request.offers[e.offer].offered, e));
     node.set("waited_seconds", e.waited.count());
   }
+  if (!plan.shapes.empty()) node.set("lengths", lengths_node(plan, e));
   return node;
 }
 

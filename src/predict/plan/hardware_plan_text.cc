@@ -7,8 +7,10 @@
 #include "ground/base/counted.h"
 #include "ground/draw/text_table.h"
 #include "predict/plan/layout_prover.h"
+#include "predict/plan/mean_step.h"
 #include "predict/plan/plan_drawings.h"
 #include "predict/plan/prediction_error.h"
+#include "predict/plan/shapes_text.h"
 #include "predict/plan/share_words.h"
 #include "predict/prove/proof.h"
 
@@ -68,14 +70,20 @@ std::string memory_text(const DeviceMemory& memory, Bytes capacity, int width) {
 }
 
 std::string batch_text(const HardwarePlan& plan, const Candidate& candidate) {
-  const std::int64_t rows = local_rows(plan.workload.train.batch, candidate);
+  const std::vector<PlannedShape>& shapes = plan.shapes;
+  const std::int64_t rows = local_rows(shapes.empty() ? plan.workload.train.batch : shapes.back().rows, candidate);
   const std::int64_t ranks = candidate.row_parts();
-  return fmt::format("{} = {} of a microbatch x {} x {}", counted(rows * candidate.microbatches * ranks, "row"), rows,
-                     counted(candidate.microbatches, "microbatch"), counted(ranks, "data rank"));
+  return fmt::format("{} = {} of a microbatch x {} x {}{}", counted(rows * candidate.microbatches * ranks, "row"), rows,
+                     counted(candidate.microbatches, "microbatch"), counted(ranks, "data rank"),
+                     shapes.empty() ? "" : fmt::format(", of {}", counted(shapes.back().length, "token")));
 }
 
-double tokens_a_step(const HardwarePlan& plan) {
-  return static_cast<double>(plan.workload.train.batch * std::max<std::int64_t>(1, plan.sequence_length));
+// "2 rows of 64 tokens a step".
+std::string rows_words(const HardwarePlan& plan) {
+  if (!plan.shapes.empty())
+    return fmt::format("{:.3g} rows of {} a step on average", mean_rows(plan.shapes), lengths_words(plan.shapes));
+  return fmt::format("{} of {} a step", counted(plan.workload.train.batch, "row"),
+                     counted(plan.sequence_length, "token"));
 }
 
 // What the choice's pipeline requires, and the best option without one.
@@ -125,6 +133,7 @@ std::string chosen_text(const HardwarePlan& plan, const PlanTextOptions& options
   if (e.candidate.staged()) line("needs", needs_text(plan, e));
   if (const ProductType type = offer.offered.kernels.products; type != ProductType::bf16 && type != ProductType::f32)
     line("", fmt::format("products in {} are the stack's doing: no key of the workload asks for them", name_of(type)));
+  if (!plan.shapes.empty()) text += "\n" + shapes_text(shapes_of(plan, e));
   return text + "\n" + time_text(e.step, options.width) + "\n" + memory_text(e.memory, capacity, options.width);
 }
 
@@ -207,7 +216,8 @@ std::string counts_text(const HardwarePlan& plan) {
       c.without_pipelines
           ? "pipelines were not looked at: those of a model with several stacks of layers take minutes to price, and "
             "layouts without one fit\n"
-          : "";
+      : !plan.shapes.empty() ? "pipelines and the axis context were not looked at: they have rows of one length\n"
+                             : "";
   return fmt::format(
       "\n{} of {}: {} priced from their Programs, {} estimated; {} skipped by a lower bound, {} over "
       "memory, {} over a limit, {} without a price, {} impossible; {}\n{}",
@@ -266,9 +276,9 @@ std::string million_tokens_text(const std::optional<Dollars>& dollars) {
 
 std::string offered_plan_text(const HardwarePlan& plan, const PlanTextOptions& options) {
   const int width = options.width;
-  std::string text = fmt::format("{}: {}, {} of {} a step, {}; the stack is '{}'\n\n", plan.workload.name,
-                                 counted(plan.parameters, "parameter"), counted(plan.workload.train.batch, "row"),
-                                 counted(plan.sequence_length, "token"), steps_words(plan), plan.rules.stack.name);
+  std::string text =
+      fmt::format("{}: {}, {}, {}; the stack is '{}'\n\n", plan.workload.name, counted(plan.parameters, "parameter"),
+                  rows_words(plan), steps_words(plan), plan.rules.stack.name);
   if (plan.choice.chosen) text += chosen_text(plan, options) + options.feed;
   if (options.drawings) text += time_drawing(plan);
   text += proved_text(plan, width) + front_text(plan, width);

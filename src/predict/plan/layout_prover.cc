@@ -62,9 +62,10 @@ Status LayoutProver::check(const std::vector<ClusterOffer>& offers, const Catalo
   return *why;
 }
 
-LayoutProver::LayoutProver(const Workload& asked, const std::vector<ClusterOffer>& offers, const Catalog& catalog,
+LayoutProver::LayoutProver(const Workload& asked, const std::vector<PlannedShape>& shapes,
+                           const std::vector<ClusterOffer>& offers, const Catalog& catalog,
                            const PlanMessages& messages, Clock& clock)
-    : asked_(asked), offers_(offers), catalog_(catalog), messages_(messages), clock_(clock) {
+    : asked_(asked), shapes_(shapes), offers_(offers), catalog_(catalog), messages_(messages), clock_(clock) {
   std::string folder;
   if (Result<std::unique_ptr<Store>> opened = prove::open_proof_store(folder); opened.ok())
     store_ = *std::move(opened);
@@ -80,7 +81,9 @@ Result<prove::Proved> LayoutProver::proved(const Estimated& estimated) {
     return error(ErrorKind::unsupported,
                  "a pipeline's stages are Programs of their own, which compilers are not given");
   TRY(pjrt::find_plugin(slice.plugin, pjrt::plugins_folder()));
-  const prove::JobOnSlice job = TRY(prove::job_on(workload_of(asked_, estimated.candidate), slice, catalog_));
+  std::vector<std::int64_t> lengths;
+  for (const PlannedShape& shape : shapes_) lengths.push_back(shape.length);
+  const prove::JobOnSlice job = TRY(prove::job_on(workload_of(asked_, estimated.candidate), slice, catalog_, lengths));
   prove::ProveOptions options;
   options.child = {"/proc/self/exe", "prove", "--child"};
   options.plugins = pjrt::plugins_folder();

@@ -29,9 +29,9 @@ class LayoutProver {
   // Checks that this machine has a compiler for some offer. Errors: unsupported, about the first offer.
   static Status check(const std::vector<ClusterOffer>& offers, const Catalog& catalog);
 
-  // Borrows all arguments.
-  LayoutProver(const Workload& asked, const std::vector<ClusterOffer>& offers, const Catalog& catalog,
-               const PlanMessages& messages, Clock& clock);
+  // `shapes`: of data.buckets; the step of the longest rows is what is compiled. Borrows all arguments.
+  LayoutProver(const Workload& asked, const std::vector<PlannedShape>& shapes, const std::vector<ClusterOffer>& offers,
+               const Catalog& catalog, const PlanMessages& messages, Clock& clock);
 
   // Why the compiler rejects it; nothing: it fits, or cannot be proved. Failure: interrupted.
   std::optional<std::string> judge(const Estimated& estimated);
@@ -41,6 +41,7 @@ class LayoutProver {
   Result<prove::Proved> proved(const Estimated& estimated);
 
   const Workload& asked_;
+  const std::vector<PlannedShape>& shapes_;
   const std::vector<ClusterOffer>& offers_;
   const Catalog& catalog_;
   const PlanMessages& messages_;

@@ -105,7 +105,7 @@ void OfferStorages::add(ClusterOffer& offer) const {
 OfferedStorage OfferStorages::offered(const ClusterOffer& offer, const StorageSpeed& speed,
                                       DollarsPerHour price) const {
   OfferedStorage storage{.price = price};
-  const OfferedFeed feed = offered_feed(workload_, offer.machines, Seconds(1.0), speed);
+  const OfferedFeed feed = offered_feed(workload_, offer.machines, Seconds(1.0), speed, facts_.shapes);
   storage.rows = feed.least_step();
   // Later epochs read the memory of the nodes, where half of it holds the rows.
   const auto machine = std::ranges::find(machines_, offer.machine, &MachineType::name);

@@ -14,10 +14,11 @@
 namespace systole {
 
 struct StorageFacts {
-  std::optional<Bytes> holds;  // the rows' shards; nothing: unknown
-  bool local_ssd = false;      // an open volume may become the machines' disks
-  Bytes checkpoint;            // a whole one
-  double rows = 0;             // that the whole run takes
+  std::optional<Bytes> holds;             // the rows' shards; nothing: unknown
+  bool local_ssd = false;                 // an open volume may become the machines' disks
+  Bytes checkpoint;                       // a whole one
+  double rows = 0;                        // that the whole run takes
+  std::vector<PlannedShape> shapes = {};  // of data.buckets, as offered_feed takes them
 };
 
 // Why an open volume at `mount` cannot be settled.

@@ -24,13 +24,13 @@ Node point_node(const ScalePoint& point) {
 
 }  // namespace
 
-Result<ScaledPlan> plan_scaled(const Workload& workload, OfferRules rules, ScaleRequest request, CatalogTables& tables,
-                               const Catalog& catalog) {
+Result<ScaledPlan> plan_scaled(const Workload& workload, std::vector<PlannedShape> shapes, OfferRules rules,
+                               ScaleRequest request, CatalogTables& tables, const Catalog& catalog) {
   ScaledPlan plan{.workload = workload, .rules = std::move(rules), .request = std::move(request)};
   plan.catalog_date = catalog.date();
   plan.catalog_hash = catalog.hash();
   const int threads = ChoiceRequest().threads;
-  const Composer composer(plan.workload, target_of_accelerators(), threads);
+  const Composer composer(plan.workload, target_of_accelerators(), threads, std::move(shapes));
   plan.curves = TRY(scale({tables, catalog, plan.rules, composer, threads}, plan.request));
   return plan;
 }

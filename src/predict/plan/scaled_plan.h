@@ -17,9 +17,9 @@ struct ScaledPlan {
   std::string catalog_date, catalog_hash;
 };
 
-// REQUIRES: a model whose layers repeat. Errors: as scale.
-Result<ScaledPlan> plan_scaled(const Workload& workload, OfferRules rules, ScaleRequest request, CatalogTables& tables,
-                               const Catalog& catalog);
+// `shapes`: as HardwarePlan has them. REQUIRES: a model whose layers repeat. Errors: as scale.
+Result<ScaledPlan> plan_scaled(const Workload& workload, std::vector<PlannedShape> shapes, OfferRules rules,
+                               ScaleRequest request, CatalogTables& tables, const Catalog& catalog);
 
 std::string scaled_plan_text(const ScaledPlan& plan, int width);  // scaled_plan_text.cc
 Node scaled_plan_node(const ScaledPlan& plan);

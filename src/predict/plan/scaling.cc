@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ground/catalog/hardware.h"
+#include "predict/plan/mean_step.h"
 #include "predict/plan/offer_builder.h"
 
 namespace systole {
@@ -125,6 +126,9 @@ class Scaling {
     point.best->offer = 0;
     const auto sequence_length = static_cast<double>(composer.model().sequence_length());
     point.tokens_per_second = static_cast<double>(point.batch) * sequence_length / point.best->step.seconds;
+    if (const std::vector<PlannedShape>& shapes = composer.shapes(); !shapes.empty())  // padding not counted
+      point.tokens_per_second = mean_tokens(shapes) * static_cast<double>(point.batch) /
+                                static_cast<double>(search_.composer.asked().train.batch) / point.best->step.seconds;
     if (point.offer->offered.price)
       point.million_tokens = *point.offer->offered.price * Seconds(1e6 / point.tokens_per_second);
   }
@@ -135,7 +139,8 @@ class Scaling {
     if (composer == nullptr) {
       Workload workload = search_.composer.asked();
       workload.train.batch = batch;
-      composer = std::make_unique<Composer>(std::move(workload), search_.composer.target(), search_.threads);
+      composer = std::make_unique<Composer>(std::move(workload), search_.composer.target(), search_.threads,
+                                            search_.composer.shapes());
     }
     return *composer;
   }

@@ -301,20 +301,11 @@ class Search {
     return outcome;
   }
 
-  // The exact time and a lower bound on memory. A candidate that cannot be composed is counted from its Programs.
   Outcome composed(const Waiting& waiting) const {
     const HardwareOption& offer = request_.offered[waiting.offer];
-    Outcome outcome;
-    const Result<ComposedCost> step = composer_.compose(waiting.entry->candidate, composer_.asked().train.batch);
-    if (step.ok()) {
-      outcome.step = Seconds(step_time(step_parts(step->step, offer.cluster, offer.kernels), offer.stack).seconds);
-      outcome.memory = step->memory_at_least(offer.kernels, offer.stack);
-    } else {
-      const Result<std::shared_ptr<const StepRecord>> counted =
-          composer_.counted(waiting.entry->candidate, composer_.asked().train.batch);
-      if (!counted.ok()) return {Outcome::Kind::impossible, {}, {}, {}};
-      outcome.step = Seconds(step_time(step_parts(**counted, offer.cluster, offer.kernels), offer.stack).seconds);
-    }
+    const Result<ComposedTotals> made = composed_totals(composer_, waiting.entry->candidate, offer);
+    if (!made.ok()) return {Outcome::Kind::impossible, {}, {}, {}};
+    Outcome outcome{Outcome::Kind::waits, made->step, made->memory, {}};
     if (!request_.exhaustive && outcome.memory > usable(waiting.offer)) outcome.kind = Outcome::Kind::over_memory;
     return outcome;
   }
@@ -322,7 +313,7 @@ class Search {
   Outcome made(const Waiting& waiting) const {
     const HardwareOption& offer = request_.offered[waiting.offer];
     Result<Estimated> estimated =
-        estimate_candidate(composer_.asked(), composer_.target(), waiting.entry->candidate, offer, wish_);
+        estimate_candidate(composer_.asked(), composer_, waiting.entry->candidate, offer, wish_);
     if (!estimated.ok()) return {Outcome::Kind::impossible, {}, {}, {}};
     estimated->offer = waiting.offer;
     Outcome outcome{Outcome::Kind::estimated, Seconds(estimated->step.seconds), estimated->memory.total(), {}};
@@ -390,7 +381,7 @@ SearchResult search(const Composer& composer, const SearchRequest& request) {
     found.counts.without_pipelines = true;
     if (!found.best.empty() || !request.staged_stacks || !request.pipelines) return found;
   }
-  return Search(composer, request, request.pipelines).run();
+  return Search(composer, request, request.pipelines && composer.shapes().empty()).run();
 }
 
 }  // namespace systole

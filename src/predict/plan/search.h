@@ -10,7 +10,9 @@
 // Candidates vary: pipe × data × fsdp × context × expert × model of the devices; the ZeRO stage along fsdp (state,
 // gradients or parameters); rows of a microbatch; 1F1B with one or more chunks per stage; recomputation of nothing,
 // attention or blocks. Rows of fewer than 8,192 tokens are not sharded along context. GPipe is left out: it takes as
-// long as 1F1B and needs more memory. Stages of a model with several stacks of layers cannot be composed, and building
+// long as 1F1B and needs more memory. With rows of several lengths (Composer::shapes) a step's time is the mean over
+// them by their shares, a bound is the mean of their bounds, and memory that of the length that needs most; they have
+// no pipelines and no context axis (check_shapes). Stages of a model with several stacks of layers cannot be composed, and building
 // them all takes minutes: such pipelines are searched only where nothing else can be an answer.
 
 #include <map>
@@ -65,6 +67,7 @@ struct Estimated {
   std::size_t storage = 0;         // of the offer's
   Seconds waited;                  // of a step, for rows and checkpoints; in `total`, not in `step`
   double utilisation = 0;          // model FLOPs, as a share of the dense peak in all of that time
+  std::vector<Seconds> lengths;    // the step of each length of rows, without waiting; `step` is their mean. Empty: one
 };
 
 // Where candidates ended; they add up to `candidates`.

@@ -64,7 +64,7 @@ class Sensitive {
   void estimate(Sensitivity::Of of, std::string what, const Workload& asked, const Candidate& candidate,
                 const HardwareOption& offered) {
     const Result<Estimated> e =
-        estimate_candidate(asked, search_.composer.target(), candidate, offered, wish_of(search_.request));
+        estimate_candidate(asked, search_.composer, candidate, offered, wish_of(search_.request));
     if (e.ok()) add(of, std::move(what), *e, offered);
   }
 

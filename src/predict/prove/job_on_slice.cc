@@ -69,8 +69,9 @@ Result<Job> job_for(const Workload& workload, const Slice& slice, std::span<cons
   return make_job(workload, strategy_of(workload), target, no_workspace, 0, lengths);
 }
 
-Result<JobOnSlice> job_on(const Workload& workload, const Slice& slice, const Catalog& catalog) {
-  const Job job = TRY(job_for(workload, slice));
+Result<JobOnSlice> job_on(const Workload& workload, const Slice& slice, const Catalog& catalog,
+                          std::span<const std::int64_t> lengths) {
+  const Job job = TRY(job_for(workload, slice, lengths));
   return std::move(TRY(lowered_on(job, slice, catalog)).back());
 }
 

@@ -42,7 +42,8 @@ Result<std::vector<JobOnSlice>> lowered_on(const Job& job, const Slice& slice, c
 
 // The step of the longest rows, from the workload. REQUIRES: its mesh has no more devices than the slice. Errors: as
 // above.
-Result<JobOnSlice> job_on(const Workload& workload, const Slice& slice, const Catalog& catalog);
+Result<JobOnSlice> job_on(const Workload& workload, const Slice& slice, const Catalog& catalog,
+                          std::span<const std::int64_t> lengths = {});
 
 // What the Program plans and perf predicts, compared with the compiler's result.
 Node beside_node(const JobOnSlice& job, const Proof& proof);
