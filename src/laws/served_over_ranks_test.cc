@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <thread>
 
@@ -20,6 +21,7 @@
 #include "execute/serve/engine.h"
 #include "execute/serve/int8_loader.h"
 #include "execute/serve/rank_steps.h"
+#include "execute/weights/lora_adapter.h"
 
 namespace systole {
 namespace {
@@ -64,11 +66,45 @@ DecoderSpec grouped() {
   return spec;
 }
 
-Status load(Engine& engine, const Model& model, std::int64_t part, std::uint64_t seed = 5) {
+constexpr std::int64_t kRank = 17;
+
+ServedAdapters adapters(const DecoderSpec& spec) {
+  ServedAdapters served{2, kRank, {"attn.k", "attn.o", "attn.q", "attn.v", "mlp.down", "mlp.up"}};
+  if (spec.gated) served.projections.emplace_back("mlp.gate");
+  return served;
+}
+
+// The first of rank 3, in the last layer alone; whole, as each rank reads them.
+std::vector<LoraAdapter> adapters_for(const Program& program) {
+  std::vector<LoraAdapter> all(2);
+  double at = 0;
+  const auto numbers = [&at](std::int64_t count) {
+    std::vector<float> made;
+    for (std::int64_t i = 0; i < count; ++i) made.push_back(static_cast<float>(0.1 * std::sin(1.3 * ++at)));
+    return made;
+  };
+  for (const ProgramValue& a : program.values) {
+    if (!is_served_adapter(a.name) || a.name.ends_with(".b")) continue;
+    const std::string projection = a.name.substr(5, a.name.size() - 7);  // "lora.attn.q.a"
+    const ProgramValue& b = program.values[static_cast<std::size_t>(program.value_named(adapter_b(projection)))];
+    const std::int64_t in = a.type.size(3), out = b.parameter->type.size(3);
+    for (const auto& [k, layer, rank] : {std::tuple(0, 1, 3L), std::tuple(1, 0, kRank), std::tuple(1, 1, kRank)})
+      all[static_cast<std::size_t>(k)].projections[projection][layer] = {rank, numbers(rank * in), numbers(rank * out)};
+  }
+  return all;
+}
+
+Status load_weights(Engine& engine, const Model& model, std::int64_t part, std::uint64_t seed) {
   const LoadSome parts = [part, seed](Executor& executor) { return initialize(executor, seed, part); };
   if (!is_packed_type(engine.options().parameter)) return parts(engine.executor());
   const std::unique_ptr<Device> host = make_reference_device();
   return load_int8(engine, model, DType::f32, parts, *host);
+}
+
+Status load(Engine& engine, const Model& model, std::int64_t part, std::uint64_t seed = 5) {
+  TRY(load_weights(engine, model, part, seed));
+  if (!engine.options().adapters.any()) return {};
+  return write_adapters(engine.executor(), adapters_for(engine.program()), part);
 }
 
 // The ranks of a model, as threads; rank 0's engine is the test's.
@@ -148,6 +184,7 @@ std::vector<std::vector<float>> answers_of(Engine& engine) {
   std::vector<std::int32_t> prompt;
   for (std::int32_t i = 0; i < 37; ++i) prompt.push_back((i * 29 + 3) % 90);
   for (const std::int64_t slot : {0, 1, 2}) {
+    engine.set_adapter(slot, std::min(slot, engine.options().adapters.count));
     engine.prefill(slot, std::span(prompt).first(static_cast<std::size_t>(5 + 16 * slot))).value();
     seen.push_back(logits_of(engine, slot));
   }
@@ -162,17 +199,27 @@ struct Kept {
   const char* name;
   DecoderSpec (*spec)();
   DType parameter, cache;
+  bool adapted = false;  // each sequence by another adapter, and one without
 };
 
 class ServedOverRanks : public testing::TestWithParam<Kept> {
  protected:
   const std::unique_ptr<const Model> model_ = make_decoder(GetParam().spec());
-  const EngineOptions options_{.slots = 3, .parameter = GetParam().parameter, .cache_type = GetParam().cache};
+  const EngineOptions options_{.slots = 3,
+                               .parameter = GetParam().parameter,
+                               .cache_type = GetParam().cache,
+                               .adapters = GetParam().adapted ? adapters(GetParam().spec()) : ServedAdapters()};
 };
 
 TEST_P(ServedOverRanks, answers_have_the_bits_of_one_rank) {
   const std::vector<std::vector<float>> whole = answers_of(Ranks(*model_, options_, 1).engine());
   EXPECT_FALSE(whole.at(1) == whole.at(2)) << "all logits are alike";
+  if (GetParam().adapted) {
+    const std::vector<std::vector<float>> plain = answers_of(
+        Ranks(*model_, {.slots = 3, .parameter = GetParam().parameter, .cache_type = GetParam().cache}, 1).engine());
+    EXPECT_TRUE(plain.at(0) == whole.at(0)) << "slot 0 has no adapter";
+    for (const std::size_t slot : {1, 2}) EXPECT_FALSE(plain.at(slot) == whole.at(slot)) << "adapters change nothing";
+  }
   for (const std::int64_t parts : {2, 4}) {
     Ranks ranks(*model_, options_, parts);
     EXPECT_TRUE(answers_of(ranks.engine()) == whole) << parts << " ranks";
@@ -186,20 +233,49 @@ TEST_P(ServedOverRanks, a_rank_has_its_part_of_weights_and_cache) {
   Ranks ranks(*model_, options_, 4);
   const MemoryByOwner part = memory_by_owner(ranks.engine(3).program());
   EXPECT_EQ(part[Residence::cache] * 4.0, all[Residence::cache]);
-  // Norms and positions are whole, and beside packed weights they are in f32.
+  // Norms, positions and an adapter's A are whole, and beside packed weights they are in f32.
+  if (GetParam().adapted) return;
   EXPECT_LT(part[Residence::parameter] * (is_packed_type(GetParam().parameter) ? 2.0 : 3.0), all[Residence::parameter]);
+}
+
+// What an adapter adds of x it reads where the product of its projection has gathered it.
+TEST_P(ServedOverRanks, adapters_send_nothing_between_ranks) {
+  if (!GetParam().adapted) return;
+  const auto device = make_cpu_device({}).value();
+  const auto planned = [&](const ServedAdapters& served) {
+    EngineOptions options = options_;
+    options.adapters = served;
+    options.parts = 2;
+    return engine_program(*model_, options, device->target(), nullptr);
+  };
+  const Program with = planned(options_.adapters), without = planned({});
+  for (std::size_t f = 0; f < with.functions.size(); ++f) {
+    const Function &one = with.functions[f], &other = without.functions[f];
+    EXPECT_EQ(collectives_of(one.graph).size(), collectives_of(other.graph).size()) << one.name;
+    EXPECT_EQ(bytes_sent(with, one, 1), bytes_sent(without, other, 1)) << one.name;
+  }
+  for (const ProgramValue& value : with.values) {
+    if (!is_served_adapter(value.name)) continue;
+    const std::int64_t parts = value.name.ends_with(".b") ? 2 : 1;
+    EXPECT_EQ(value.type.size(3) * parts, value.parameter->type.size(3)) << value.name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
     In, ServedOverRanks,
     testing::Values(Kept{"llama", llama, DType::f32, DType::f32}, Kept{"llama_bf16", llama, DType::bf16, DType::bf16},
                     Kept{"gpt", gpt, DType::f32, DType::f32}, Kept{"llama_int8", llama, DType::i8, DType::bf16},
-                    Kept{"gpt_int8", gpt, DType::i8, DType::f32}, Kept{"llama_int4", grouped, kInt4, DType::f32}),
+                    Kept{"gpt_int8", gpt, DType::i8, DType::f32}, Kept{"llama_int4", grouped, kInt4, DType::f32},
+                    Kept{"llama_adapted", llama, DType::f32, DType::f32, true},
+                    Kept{"llama_bf16_adapted", llama, DType::bf16, DType::bf16, true},
+                    Kept{"gpt_bf16_adapted", gpt, DType::bf16, DType::f32, true},
+                    Kept{"llama_int8_adapted", llama, DType::i8, DType::bf16, true},
+                    Kept{"llama_int4_adapted", grouped, kInt4, DType::f32, true}),
     [](const auto& param) { return std::string(param.param.name); });
 
-void expect_plan_is_run(DecoderSpec (*spec)(), DType parameter) {
+void expect_plan_is_run(DecoderSpec (*spec)(), DType parameter, const ServedAdapters& served = {}) {
   const auto model = make_decoder(spec());
-  Ranks ranks(*model, {.slots = 3, .parameter = parameter}, 2);
+  Ranks ranks(*model, {.slots = 3, .parameter = parameter, .adapters = served}, 2);
   answers_of(ranks.engine());
   for (const std::size_t rank : {0, 1}) {
     const Program& program = ranks.engine(rank).program();
@@ -224,6 +300,7 @@ TEST(ServedOverRanks, PlanIsRun_of_each_rank) {
   expect_plan_is_run(llama, DType::f32);
   expect_plan_is_run(llama, DType::i8);
   expect_plan_is_run(grouped, kInt4);
+  expect_plan_is_run(llama, DType::f32, adapters(llama()));
 }
 
 TEST(ServedOverRanks, a_rank_that_leaves_ends_all_with_its_reason) {

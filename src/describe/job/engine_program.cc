@@ -44,8 +44,9 @@ EngineOptions completed(const Model& model, EngineOptions options) {
                model.family())
              .hinted("leave out --lora"));
   }
-  if (options.parts > 1 && (model.task() != Task::language || options.adapters.any())) {
-    fail(error(ErrorKind::unsupported, "several ranks hold a model that goes on from its prompt, without adapters")
+  if (options.parts > 1 && model.task() != Task::language) {
+    fail(error(ErrorKind::unsupported, "several ranks hold a model that goes on from its prompt, and a {} does not",
+               model.family())
              .hinted("leave out --ranks"));
   }
   if (options.hidden) {

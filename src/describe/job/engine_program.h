@@ -51,7 +51,7 @@ struct EngineOptions {
 
 // The options with cache, buckets, batches and, of a decoder, pages filled in. Errors: Failure(invalid): no slots, a cache
 // longer than the context, fewer pages than a sequence has; Failure(unsupported): drafts, adapters, or keys and values in
-// bf16, of a model that does not continue its prompt; of several parts another model, or adapters.
+// bf16, of a model that does not continue its prompt; of several parts another model.
 EngineOptions completed(const Model& model, EngineOptions options);
 
 // REQUIRES (all): completed options.

@@ -3,11 +3,14 @@
 //
 //   l[b, s, r] = Σ_i x[b, s, i] a[k, r, i]        z[b, s, o] = y[b, s, o] + Σ_r l[b, s, r] b[k, r, o]
 //
+// x may have several dims of inputs, such as heads; they count as one, i. So a product that gathers x over devices and
+// its adapter read the same gathered x, and not one of them a reshape of it.
+//
 // An entry whose `which` is 0, or names no adapter, has the bits of y. The adapter's scale is part of b; adapters of
 // lower rank have zeros in the last r. The law: z[b, s, :] depends on that row and its adapter only, not on the other
 // rows, and has the same bits for any number of threads.
 //
-// Constraints: C1 x f32[b, s, i], y f32[b, s, o]. C2 a f32[k, r, i], b f32[k, r, o], r at most 64. C3 which i32[b].
+// Constraints: C1 x f32[b, s, i...], y f32[b, s, o]. C2 a f32[k, r, i], b f32[k, r, o], r at most 64. C3 which i32[b].
 // Work: a multiplication and an addition per product. Entries without an adapter skip theirs.
 // Sharding: b, s and o pass; i, r and k are replicated.
 
@@ -24,13 +27,15 @@ namespace systole {
 namespace {
 
 bool is_f32(const Type& type) { return type.dtype == DType::f32 && type.ndim() == 3; }
+bool has_inputs(const Type& x) { return x.dtype == DType::f32 && x.ndim() >= 3 && x.ndim() <= 5; }
+std::int64_t num_inputs(const Type& x) { return num_elements(Shape(x.shape.begin() + 2, x.shape.end())); }
 
 std::vector<Type> infer(const OpCall& call) {
-  if (call.num_operands() != 5 || !is_f32(call.operand(0)) || !is_f32(call.operand(1)) ||
+  if (call.num_operands() != 5 || !has_inputs(call.operand(0)) || !is_f32(call.operand(1)) ||
       call.operand(0).size(0) != call.operand(1).size(0) || call.operand(0).size(1) != call.operand(1).size(1))
-    constraint("lora_rows_c1", "lora_rows takes x f32[b, s, i], y f32[b, s, o], a, b and which");
+    constraint("lora_rows_c1", "lora_rows takes x f32[b, s, i...], y f32[b, s, o], a, b and which");
   const Type &x = call.operand(0), &y = call.operand(1), &a = call.operand(2), &b = call.operand(3);
-  if (!is_f32(a) || !is_f32(b) || a.size(2) != x.size(2) || b.size(2) != y.size(2) || a.size(0) != b.size(0) ||
+  if (!is_f32(a) || !is_f32(b) || a.size(2) != num_inputs(x) || b.size(2) != y.size(2) || a.size(0) != b.size(0) ||
       a.size(1) != b.size(1) || a.size(1) > kMostLoraRank)
     constraint("lora_rows_c2", "adapters {} and {} for x {} and y {}, of a rank of at most {}", to_string(a),
                to_string(b), to_string(x), to_string(y), kMostLoraRank);
@@ -41,7 +46,7 @@ std::vector<Type> infer(const OpCall& call) {
 
 // Of one row.
 std::int64_t row_flops(const OpCall& call) {
-  return 2 * call.operand(2).size(1) * (call.operand(0).size(2) + call.operand(1).size(2));
+  return 2 * call.operand(2).size(1) * (call.operand(2).size(2) + call.operand(1).size(2));
 }
 
 Work work(const OpCall& call, std::span<const Type> results) {
@@ -51,13 +56,16 @@ Work work(const OpCall& call, std::span<const Type> results) {
   return work;
 }
 
-ShardingRule sharding(const OpCall&) { return sharding_rule("bsi,bso,kri,kro,b->bso", "", "kri"); }
+ShardingRule sharding(const OpCall& call) {
+  const std::string inputs = std::string("uvw").substr(0, static_cast<std::size_t>(call.operand(0).ndim() - 2));
+  return sharding_rule("bs" + inputs + ",bso,kri,kro,b->bso", "", "kri" + inputs);
+}
 
 // Row n of x and y, by adapter k.
 void adapt_row(const ReferenceCall& call, std::int64_t n, std::int64_t k) {
   const TensorView &x = call.operands[0], &y = call.operands[1], &a = call.operands[2], &b = call.operands[3],
                    &z = call.results[0];
-  const std::int64_t in = x.type.size(2), out = y.type.size(2), rank = a.type.size(1);
+  const std::int64_t in = a.type.size(2), out = y.type.size(2), rank = a.type.size(1);
   std::vector<Scalar> low;
   for (std::int64_t r = 0; r < rank; ++r) {
     Scalar sum(0);
@@ -74,7 +82,7 @@ void adapt_row(const ReferenceCall& call, std::int64_t n, std::int64_t k) {
 void reference(const ReferenceCall& call) {
   const TensorView &x = call.operands[0], &y = call.operands[1], &a = call.operands[2], &z = call.results[0];
   const std::int64_t seq = x.type.size(1), out = y.type.size(2), adapters = a.type.size(0);
-  const std::int64_t skipped = 2 * a.type.size(1) * (x.type.size(2) + out);
+  const std::int64_t skipped = 2 * a.type.size(1) * (a.type.size(2) + out);
   for (std::int64_t n = 0; n < x.type.size(0) * seq; ++n) {
     const std::int64_t k = call.operands[4].integer(n / seq) - 1;
     if (k >= 0 && k < adapters) {
@@ -92,7 +100,8 @@ OpDef ops::lora_rows_op() {
   OpDef op;
   op.name = "lora_rows";
   op.summary = "z[b] = y[b] + (x[b] a[k]^T) b[k] with k = which[b] - 1, or y[b] where there is none; arXiv:2106.09685";
-  op.signature = "(x: f32[b, s, i], y: f32[b, s, o], a: f32[k, r, i], b: f32[k, r, o], which: i32[b]) -> (z: like y)";
+  op.signature =
+      "(x: f32[b, s, i...], y: f32[b, s, o], a: f32[k, r, i], b: f32[k, r, o], which: i32[b]) -> (z: like y)";
   op.infer = infer;
   op.work = work;
   op.sharding = sharding;

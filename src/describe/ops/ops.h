@@ -114,7 +114,7 @@ Value embedding_int8(Value table, Value scale, Value ids);
 // (ground/tensor/int4.h) → f32[..., n]. Each group of 32 of x is quantised to int8; a row has the same bits everywhere.
 Value contract_int4(Value x, Value w, Value scale);
 
-// --- lora_rows.cc: y f32[b, s, o] plus (x[b] a[k]^T) b[k], of x f32[b, s, i], a f32[k, r, i] and b f32[k, r, o], with
+// --- lora_rows.cc: y f32[b, s, o] plus (x[b] a[k]^T) b[k], of x f32[b, s, i...], a f32[k, r, i] and b f32[k, r, o], with
 // k = which[b] - 1; y's bits where there is no such adapter. Overwrites y in place.
 Value lora_rows(Value x, Value y, Value a, Value b, Value which);
 

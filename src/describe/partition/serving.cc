@@ -21,9 +21,10 @@ Graph cut_graph(const Graph& whole, const Mesh& mesh, WholeValues& values) {
   SpmdRequest request{mesh, rules, {}, {}, {}};
   for (const GraphInput& input : whole.inputs()) {
     const Type& type = whole.type(input.value);
-    const Layout layout = input.parameter        ? serving_layout(*input.parameter, mesh)
-                          : is_cache(input.name) ? cache_layout(type, mesh)
-                                                 : Layout::whole(mesh);
+    const Layout layout = input.parameter                 ? serving_layout(*input.parameter, mesh)
+                          : is_cache(input.name)          ? cache_layout(type, mesh)
+                          : is_served_adapter(input.name) ? adapter_layout(input.name, type, mesh)
+                                                          : Layout::whole(mesh);
     request.inputs.emplace(input.name, layout);
     values.insert_or_assign(input.name, CutValue{type, layout});
   }
@@ -87,14 +88,13 @@ void add_function(ProgramBuilder& builder, const std::string& name, const Graph&
   const auto bind = [&](Bindings& bindings, const std::string& key, const Type& type, Residence residence) {
     const std::string value = is_cache(key) || is_served_adapter(key) || is_coordinate(key) ? key : name + "/" + key;
     bindings[key] = {value, false};
-    if (!builder.has_value(value) && is_served_adapter(key)) {
-      builder.add_value(
-          {key, type, Residence::parameter, 1, Parameter{key, type, {Init::Kind::zeros, 0}, false, false}, 0, 0});
-      return;
-    }
     if (builder.has_value(value)) return;
     ProgramValue added{value, type, is_cache(key) ? Residence::cache : residence, 1, std::nullopt, 0, 0};
     if (const auto whole = wholes.find(key); whole != wholes.end()) added.cut = whole->second;
+    if (is_served_adapter(key)) {
+      added.residence = Residence::parameter;
+      added.parameter = Parameter{key, added.cut ? added.cut->whole : type, {Init::Kind::zeros, 0}, false, false};
+    }
     builder.add_value(std::move(added));
   };
   for (const GraphInput& input : typed.inputs()) {

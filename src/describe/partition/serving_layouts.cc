@@ -61,4 +61,12 @@ Layout cache_layout(const Type& cache, const Mesh& mesh) {
   return layout;
 }
 
+// A projection's results are whole only where their number does not divide: heads of keys and values do (cache_layout).
+Layout adapter_layout(const std::string& name, const Type& tensor, const Mesh& mesh) {
+  constexpr int kOutputs = 3;
+  Layout layout = Layout::whole(mesh);
+  if (name.ends_with(".b") && tensor.size(kOutputs) % mesh.num_devices() == 0) layout.at[0] = kOutputs;
+  return layout;
+}
+
 }  // namespace systole

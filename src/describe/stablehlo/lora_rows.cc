@@ -9,9 +9,10 @@ namespace systole::stablehlo {
 namespace {
 
 std::vector<Ssa> lora_rows(Builder& b, const NodeCall& call) {
-  const Ssa &x = call.operands[0], &y = call.operands[1], &a = call.operands[2];
+  const Ssa &y = call.operands[1], &a = call.operands[2];
   const std::int64_t adapters = a.type.size(0), rank = a.type.size(1);
-  if (y.type.num_elements() == 0 || x.type.num_elements() == 0 || adapters * rank == 0) return {y};
+  if (y.type.num_elements() == 0 || a.type.size(2) == 0 || adapters * rank == 0) return {y};
+  const Ssa x = b.reshape(call.operands[0], {y.type.size(0), y.type.size(1), a.type.size(2)});
   const Ssa adapter = b.binary("subtract", call.operands[4], whole(b, call.operands[4], 1));
   const Ssa ids = clamped(b, adapter, adapters);
   const auto gathered = [&](const Ssa& all) {

@@ -10,6 +10,7 @@
 #include "execute/weights/name_map.h"
 #include "ground/base/document.h"
 #include "ground/base/errors.h"
+#include "ground/base/hash.h"
 #include "ground/base/nearest.h"
 #include "ground/base/number_from.h"
 
@@ -303,6 +304,17 @@ Result<LoraAdapter> read_lora_adapter(const std::string& path, const ModelSpec& 
   return adapter;
 }
 
+std::string hash_of(const LoraAdapter& adapter) {
+  Hasher hasher;
+  for (const auto& [projection, layers] : adapter.projections) {
+    for (const auto& [index, layer] : layers) {
+      hasher.add(fmt::format("{} {} {} {}\n", projection, index, layer.rank, layer.a.size()));
+      hasher.add(std::as_bytes(std::span(layer.a))).add(std::as_bytes(std::span(layer.b)));
+    }
+  }
+  return to_hex(hasher.digest());
+}
+
 ServedAdapters served_adapters(std::span<const LoraAdapter> adapters) {
   ServedAdapters served;
   std::set<std::string> projections;
@@ -317,18 +329,32 @@ ServedAdapters served_adapters(std::span<const LoraAdapter> adapters) {
 
 namespace {
 
+// The part of a tensor that a device has. REQUIRES: `cut` is the value's.
+std::vector<float> part_of(std::span<const float> whole, const ProgramValue& value, const Mesh& mesh,
+                           std::int64_t device) {
+  const Shape& shape = value.cut->whole.shape;
+  std::vector<float> part(static_cast<std::size_t>(value.type.num_elements()));
+  for_each_run(shape, box_of(shape, value.cut->layout, mesh, mesh.coordinates(device)), value.type.shape,
+               [&](std::int64_t from, std::int64_t to, std::int64_t count) {
+                 std::copy_n(whole.begin() + from, count, part.begin() + to);
+               });
+  return part;
+}
+
 // One tensor [layer, adapter, rank, width] of all adapters; zeros where they have nothing.
 Status write_tensor(Executor& executor, const std::string& name, std::span<const LoraAdapter> adapters,
-                    const std::string& projection, std::vector<float> LoraAdapter::Layer::*part) {
-  const int value = executor.program().value_named(name);
-  const Type& type = executor.program().values[static_cast<std::size_t>(value)].type;
+                    const std::string& projection, std::vector<float> LoraAdapter::Layer::*matrix,
+                    std::int64_t device) {
+  const int number = executor.program().value_named(name);
+  const ProgramValue& value = executor.program().values[static_cast<std::size_t>(number)];
+  const Type& type = value.cut ? value.cut->whole : value.type;
   const std::int64_t count = type.size(1), each = type.size(2) * type.size(3);
   std::vector<float> numbers(static_cast<std::size_t>(type.num_elements()));
   for (std::size_t k = 0; k < adapters.size(); ++k) {
     const auto found = adapters[k].projections.find(projection);
     if (found == adapters[k].projections.end()) continue;
     for (const auto& [index, layer] : found->second) {
-      const std::vector<float>& from = layer.*part;
+      const std::vector<float>& from = layer.*matrix;
       const std::int64_t at = (index * count + static_cast<std::int64_t>(k)) * each;
       CHECK(at + static_cast<std::int64_t>(from.size()) <= type.num_elements() &&
                 static_cast<std::int64_t>(from.size()) <= each,
@@ -336,15 +362,16 @@ Status write_tensor(Executor& executor, const std::string& name, std::span<const
       std::ranges::copy(from, numbers.begin() + static_cast<std::ptrdiff_t>(at));
     }
   }
-  return executor.write(value, 0, std::as_bytes(std::span(numbers)));
+  if (value.cut && value.cut->layout.cut()) numbers = part_of(numbers, value, executor.program().mesh, device);
+  return executor.write(number, 0, std::as_bytes(std::span(numbers)));
 }
 
 }  // namespace
 
-Status write_adapters(Executor& executor, std::span<const LoraAdapter> adapters) {
+Status write_adapters(Executor& executor, std::span<const LoraAdapter> adapters, std::int64_t device) {
   for (const std::string& projection : served_adapters(adapters).projections) {
-    TRY(write_tensor(executor, adapter_a(projection), adapters, projection, &LoraAdapter::Layer::a));
-    TRY(write_tensor(executor, adapter_b(projection), adapters, projection, &LoraAdapter::Layer::b));
+    TRY(write_tensor(executor, adapter_a(projection), adapters, projection, &LoraAdapter::Layer::a, device));
+    TRY(write_tensor(executor, adapter_b(projection), adapters, projection, &LoraAdapter::Layer::b, device));
   }
   return {};
 }

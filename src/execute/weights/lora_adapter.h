@@ -35,9 +35,12 @@ Result<LoraAdapter> read_lora_adapter(Store& folder, const ModelSpec& model);
 // The same, from a path that is said in errors.
 Result<LoraAdapter> read_lora_adapter(const std::string& path, const ModelSpec& model);
 
+// Of all that its answers depend on. Ranks of several machines may have other files.
+std::string hash_of(const LoraAdapter& adapter);
+
 ServedAdapters served_adapters(std::span<const LoraAdapter> adapters);
-// Fills the tensors of adapters of a serving Program. REQUIRES: it was made with served_adapters of these. Errors: those
-// of the device.
-Status write_adapters(Executor& executor, std::span<const LoraAdapter> adapters);
+// Fills the tensors of adapters of a serving Program, or the parts of them that `device` of its mesh holds.
+// REQUIRES: it was made with served_adapters of these. Errors: those of the device.
+Status write_adapters(Executor& executor, std::span<const LoraAdapter> adapters, std::int64_t device = 0);
 
 }  // namespace systole

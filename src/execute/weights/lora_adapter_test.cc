@@ -64,6 +64,18 @@ TEST(LoraAdapter, HasEachLayersMatricesWithTheScaleInB) {
   }
 }
 
+TEST(LoraAdapter, HasAHashOfItsPlacesAndItsNumbers) {
+  const auto of = [](const std::vector<Tensor>& tensors) {
+    return hash_of(read_lora_adapter(*folder_of(kConfig, tensors), golden("llama")).value());
+  };
+  EXPECT_EQ(of({kQA, kQB}), of({kQA, kQB}));
+  const Tensor b{kQB.name, kQB.shape, 101};
+  EXPECT_NE(of({kQA, b}), of({kQA, kQB}));
+  const Tensor other_a{"model.layers.0.self_attn.q_proj.lora_A.weight", {2, 16}, 1};
+  const Tensor other_b{"model.layers.0.self_attn.q_proj.lora_B.weight", {16, 2}, 100};
+  EXPECT_NE(of({other_a, other_b}), of({kQA, kQB}));
+}
+
 TEST(LoraAdapter, ScalesAreOfTheRankOrItsRootAndOfPatterns) {
   const auto last_b = [](const std::string& config, std::int64_t rank) {
     const Tensor a{"model.layers.0.mlp.down_proj.lora_A.weight", {rank, 40}},

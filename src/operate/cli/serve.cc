@@ -55,7 +55,7 @@ ExitCode serve(const ServeCommandOptions& options, Context& context) {
   options.check().value();
   const RankMachine own{options.backend, options.threads};
   if (options.ranks.rank > 0)
-    return static_cast<ExitCode>(serve_as_rank(options.ranks, options.run, own, context.clock).value());
+    return static_cast<ExitCode>(serve_as_rank(options.ranks, options.run, options.lora, own, context.clock).value());
   if (options.replicas > 1 || !options.canary.empty() || !options.shadow.empty())
     return serve_balanced(options, context);
   const auto ready = [&](const Serving& serving, const std::string& url, const StartPhases& phases) {

@@ -1,4 +1,4 @@
-// `systole serve --lora`: adapters in PEFT's format, which requests name as their model.
+// `systole serve --lora`: adapters in PEFT's format, which requests name as their model; by one process and over ranks.
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "ground/net/socket.h"
 #include "operate/cli/testing/serve_command.h"
 
 namespace systole::cli {
@@ -32,15 +33,16 @@ struct Change {
   Matrix a, b;
 };
 
-std::vector<Change> changes() {
+// `phase`: another adapter of the same shapes.
+std::vector<Change> changes(double phase = 0, std::int64_t rank = 2) {
   std::vector<Change> all;
   for (const auto& [layer, outputs, inputs] :
        {std::tuple("model.layers.0.self_attn.q_proj", 16, 16), std::tuple("model.layers.1.mlp.down_proj", 16, 40)}) {
     const std::string before = std::string("base_model.model.") + layer;
-    Change change{layer, {before + ".lora_A.weight", 2, inputs}, {before + ".lora_B.weight", outputs, 2}};
+    Change change{layer, {before + ".lora_A.weight", rank, inputs}, {before + ".lora_B.weight", outputs, rank}};
     for (Matrix* matrix : {&change.a, &change.b}) {
       for (std::int64_t i = 0; i < matrix->rows * matrix->columns; ++i)
-        matrix->numbers.push_back(static_cast<float>(std::sin(1.3 * static_cast<double>(i) + all.size())));
+        matrix->numbers.push_back(static_cast<float>(std::sin(1.3 * static_cast<double>(i) + all.size() + phase)));
     }
     all.push_back(std::move(change));
   }
@@ -103,6 +105,12 @@ class ServeLora : public testing::Test {
     systole_.write("dora/adapter_config.json", std::string(kConfig) + R"(, "use_dora": true})");
     systole_.write("dora/adapter_model.safetensors", safetensors(changes()));
   }
+  // An adapter of other numbers.
+  void write_other(const std::string& folder, std::int64_t rank) const {
+    systole_.write(folder + "/adapter_config.json",
+                   fmt::format(R"({{"peft_type": "LORA", "r": {}, "lora_alpha": 4}})", rank));
+    systole_.write(folder + "/adapter_model.safetensors", safetensors(changes(0.7, rank)));
+  }
   static HttpReply ask(Server& server, const std::string& model) {
     return server.send("POST", "/v1/completions",
                        fmt::format(R"({{"model": "{}", "prompt": "some words of a prompt that is longer than a page", )"
@@ -153,6 +161,60 @@ TEST_F(ServeLora, an_adapter_answers_as_its_model_merged_and_the_model_as_withou
   EXPECT_NE(unknown.body.find("'stile'"), std::string::npos) << unknown.body;
   EXPECT_NE(text_of(systole_.folder() / "serve.out").find("; adapters: style, again"), std::string::npos);
   EXPECT_TRUE(server.stop().ok()) << server.err();
+}
+
+TEST_F(ServeLora, over_ranks_each_request_has_its_adapter_and_the_log_probabilities_of_one_process) {
+  write_other("other", 3);
+  const auto answers = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--name", "base", "--lora", "style=style", "--lora", "other=other"});
+    Server server(systole_, more, kModel);
+    std::vector<std::string> all;
+    for (int turn = 0; turn < 2; ++turn) {  // the second finds the prompt in the cache
+      for (const char* name : {"base", "style", "other"}) all.push_back(choices(ask(server, name)));
+    }
+    EXPECT_TRUE(server.stop().ok()) << server.err();
+    return all;
+  };
+  for (const std::string weights : {"stored", "int8"}) {
+    const std::vector<std::string> whole = answers({"--weights", weights});
+    EXPECT_NE(whole[0], whole[1]);
+    EXPECT_NE(whole[1], whole[2]);
+    EXPECT_EQ(answers({"--weights", weights, "--ranks", "2"}), whole) << weights;
+  }
+}
+
+// Ranks of several machines have their own files.
+TEST_F(ServeLora, a_rank_without_rank_0s_adapters_is_named) {
+  systole_.write_secret("token", "00112233445566778899aabbccddeeff\n");
+  write_other("moved", 2);
+  write_other("wide", 3);
+  const auto refusal = [&](const std::vector<std::string>& of_rank_1, const std::vector<std::string>& of_rank_0) {
+    const std::string rendezvous = fmt::format("127.0.0.1:{}", free_port("127.0.0.1").value());
+    const auto words = [&](const char* rank, const std::vector<std::string>& lora) {
+      std::vector<std::string> all{"serve",  kModel,   "--backend",    "reference", "--port",
+                                   "0",      "--name", "base",         "--ranks",   "2",
+                                   "--rank", rank,     "--rendezvous", rendezvous,  "--ranks-token-file",
+                                   "token"};
+      for (const std::string& word : lora) all.insert(all.end(), {"--lora", word});
+      return all;
+    };
+    std::thread rank([&] { EXPECT_NE(systole_.run(words("1", of_rank_1)).exit.code, 0); });
+    const Captured got = systole_.run(words("0", of_rank_0));
+    rank.join();
+    EXPECT_NE(got.exit.code, 0);
+    EXPECT_NE(got.err.find("hint: "), std::string::npos) << got.err;
+    return got.err;
+  };
+  const auto expect = [&](const std::vector<std::string>& of_rank_1, const std::string& part) {
+    const std::string text = refusal(of_rank_1, {"a=style"});
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  expect({}, "rank 1: it has no adapter 'a', which rank 0 serves");
+  expect({"a=style", "b=style"}, "rank 1: it has an adapter 'b', which rank 0 does not serve");
+  expect({"a=wide"}, "rank 1: its adapter 'a' has rank 3, rank 0's has 2");
+  expect({"a=moved"}, "rank 1: its adapter 'a' has other numbers than rank 0's");
+  expect({"a=absent"}, "rank 1: adapter 'a' (absent");
+  expect({"a=dora"}, "rank 1: adapter 'a' (dora/adapter_config.json): use_dora");
 }
 
 TEST_F(ServeLora, what_is_no_adapter_of_the_model_is_refused_before_anything_is_served) {

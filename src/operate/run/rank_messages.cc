@@ -28,6 +28,23 @@ static Status read_node(const Node& node, Link& link) {
 }
 
 template <typename F>
+static void fields(F& f, RankedAdapter& a) {
+  f("name", a.name);
+  f("rank", a.rank);
+  f("hash", a.hash);
+}
+static Node node_of(const std::vector<RankedAdapter>& adapters) {
+  std::vector<Node> nodes;
+  for (const RankedAdapter& adapter : adapters) nodes.push_back(written(adapter));
+  return Node::sequence(std::move(nodes));
+}
+static Status read_node(const Node& node, std::vector<RankedAdapter>& adapters) {
+  if (!node.is_sequence()) return node.wrong("a list");
+  for (const Node& item : node.items()) adapters.push_back(TRY(read_fields<RankedAdapter>(item)));
+  return Done{};
+}
+
+template <typename F>
 static void fields(F& f, RankedEngine& e) {
   EngineOptions& o = e.options;
   f("slots", o.slots);
@@ -44,6 +61,7 @@ static void fields(F& f, RankedEngine& e) {
   f("hidden", o.hidden);
   f("score", o.score);
   f("generates", o.generates);
+  f("adapters", e.adapters);
   f("one_machine", e.one_machine);
   f("step", e.step);
   f("link", e.link);

@@ -10,12 +10,20 @@
 
 namespace systole {
 
+// An adapter that rank 0 serves; each rank has its files.
+struct RankedAdapter {
+  std::string name;
+  std::int64_t rank = 0;  // of its matrices
+  std::string hash;       // hash_of(LoraAdapter)
+};
+
 // By rank 0: what each rank serves.
 struct RankedEngine {
-  EngineOptions options;             // without adapters
-  std::optional<std::int64_t> step;  // of the checkpoint; nothing: a published model
-  bool one_machine = true;           // shared memory; otherwise TCP
-  std::optional<Link> link;          // between the ranks: all choose the same algorithms by it
+  EngineOptions options;                // without adapters
+  std::vector<RankedAdapter> adapters;  // in the order of Engine::set_adapter
+  std::optional<std::int64_t> step;     // of the checkpoint; nothing: a published model
+  bool one_machine = true;              // shared memory; otherwise TCP
+  std::optional<Link> link;             // between the ranks: all choose the same algorithms by it
 };
 
 std::string to_text(const RankedEngine& engine);

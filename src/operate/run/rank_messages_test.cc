@@ -20,6 +20,7 @@ TEST(RankMessages, an_engine_reads_back) {
                     .texts = {96},
                     .drafts = 5,
                     .parts = 4};
+  engine.adapters = {{"a b", 4, "00ff"}, {"c", 64, ""}};
   engine.step = 12;
   engine.one_machine = false;
   engine.link = Link{"host", Seconds(1.25e-5), BytesPerSecond(3e9)};
@@ -27,6 +28,10 @@ TEST(RankMessages, an_engine_reads_back) {
   EXPECT_EQ(to_text(read), to_text(engine));
   EXPECT_EQ(read.options.cache_type, DType::bf16);
   EXPECT_EQ(read.options.batches, engine.options.batches);
+  ASSERT_EQ(read.adapters.size(), 2U);
+  EXPECT_EQ(read.adapters[0].name, "a b");
+  EXPECT_EQ(read.adapters[0].hash, "00ff");
+  EXPECT_EQ(read.adapters[1].rank, 64);
   EXPECT_EQ(read.step, 12);
   EXPECT_EQ(read.link->bandwidth, BytesPerSecond(3e9));
   EXPECT_FALSE(ranked_engine_from(to_text(RankedEngine())).value().link);

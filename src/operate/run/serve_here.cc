@@ -8,12 +8,12 @@
 #include "describe/spec/serve_spec.h"
 #include "execute/serve/api_routes.h"
 #include "execute/serve/balance/balancer.h"
-#include "execute/weights/lora_adapter.h"
 #include "ground/base/counted.h"
 #include "ground/base/quantity.h"
 #include "ground/base/text_file.h"
 #include "ground/process/machine.h"
 #include "ground/process/signal_watch.h"
+#include "operate/run/lora_option.h"
 #include "operate/run/speculation.h"
 
 namespace systole {
@@ -130,31 +130,6 @@ Status check_prefill(std::int64_t tokens) {
       .hinted("--prefill-tokens 64, or leave it out: as many as keep a step within --tpot");
 }
 
-// The adapters of --lora.
-struct Adapters {
-  std::vector<std::string> names;
-  std::vector<LoraAdapter> all;
-};
-
-Result<Adapters> adapters_of(const ServeOptions& options, const ServedModel& served, const std::string& model) {
-  Adapters adapters;
-  for (const std::string& word : options.lora) {
-    const std::size_t equals = word.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == word.size()) {
-      return error(ErrorKind::invalid, "--lora: '{}' is not NAME=PATH", word)
-          .hinted("--lora NAME=PATH: what requests call it, and its folder in PEFT's format");
-    }
-    const std::string name = word.substr(0, equals);
-    if (name == model || std::ranges::find(adapters.names, name) != adapters.names.end()) {
-      return error(ErrorKind::invalid, "--lora: there are two models '{}'", name)
-          .hinted("give each adapter a name of its own; --name is that of the model");
-    }
-    adapters.all.push_back(TRY(read_lora_adapter(word.substr(equals + 1), served.spec)));
-    adapters.names.push_back(name);
-  }
-  return adapters;
-}
-
 Result<EngineOptions> engine_options(const ServeOptions& options, const ServedModel& served, std::int64_t drafts,
                                      bool makes_vectors) {
   EngineOptions wanted;
@@ -199,7 +174,6 @@ Result<HttpServerOptions> ServeOptions::server() const {
 Status ServeOptions::check() const {
   TRY(check_prefill(prefill_tokens));
   TRY(hold_of(*this));
-  TRY(check_without_ranks(ranks, !lora.empty(), "--lora"));
   return {};
 }
 
@@ -216,7 +190,7 @@ Result<ServingCounts> serve_here(
   phases.end("process");
   const Seconds began = clock.now();
   const RankMachine own{options.backend, options.threads};
-  const std::unique_ptr<ServingRanks> ranks = TRY(start_ranks(options.ranks, options.run, own));
+  const std::unique_ptr<ServingRanks> ranks = TRY(start_ranks(options.ranks, options.run, own, options.lora));
   const ServedModel served = TRY(model_to_serve(options, messages));
   const std::optional<ServedModel> draft = TRY(find_draft_model(speculation, served));
   phases.end("read");
@@ -226,11 +200,11 @@ Result<ServingCounts> serve_here(
   HttpServerOptions http = TRY(options.server());
   const std::optional<PoolingSpec> pooling = TRY(served_pooling(options, served));
   const std::string name = options.name.empty() ? served.last_name() : options.name;
-  Adapters adapters = TRY(adapters_of(options, served, name));
+  NamedAdapters adapters = TRY(read_adapters(options.lora, served.spec, name));
   if (!adapters.all.empty()) phases.end("adapters");
   EngineOptions wanted = TRY(engine_options(options, served, speculation.drafts, pooling.has_value()));
   wanted.adapters = served_adapters(adapters.all);
-  if (ranks) TRY(ranks->connect(served, wanted, machine));
+  if (ranks) TRY(ranks->connect(served, wanted, machine, ranked_adapters(adapters)));
   std::unique_ptr<Engine> engine = TRY(open_engine(served, machine, wanted, &phases));
   TRY(write_adapters(engine->executor(), adapters.all));
   adapters.all.clear();  // the device has them

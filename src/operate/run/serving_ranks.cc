@@ -20,7 +20,7 @@
 #include "ground/process/machine.h"
 #include "ground/process/signal_watch.h"
 #include "operate/run/checkpoint_follower.h"
-#include "operate/run/rank_messages.h"
+#include "operate/run/lora_option.h"
 
 namespace systole {
 namespace {
@@ -93,7 +93,8 @@ Result<std::string> hash_of(const Program& program, const ServedModel& model) {
 }  // namespace
 
 Result<std::unique_ptr<ServingRanks>> ServingRanks::start(const ServingRanksArguments& asked, const std::string& run,
-                                                          const RankMachine& machine) {
+                                                          const RankMachine& machine,
+                                                          const std::vector<std::string>& lora) {
   TRY(check(asked, machine));
   std::unique_ptr<ServingRanks> ranks(new ServingRanks);
   ranks->asked_ = asked;
@@ -104,14 +105,15 @@ Result<std::unique_ptr<ServingRanks>> ServingRanks::start(const ServingRanksArgu
   ranks->server_ = TRY(RendezvousServer::start(ranks->token_, options));
   ranks->client_ = TRY(RendezvousClient::connect(ranks->server_->address(), ranks->token_, {.tls = asked.tls}));
   for (std::int64_t rank = 1; asked.rendezvous.empty() && rank < asked.ranks; ++rank)
-    TRY(ranks->start_process(rank, run));
+    TRY(ranks->start_process(rank, run, lora));
   return ranks;
 }
 
-Status ServingRanks::start_process(std::int64_t rank, const std::string& run) {
+Status ServingRanks::start_process(std::int64_t rank, const std::string& run, const std::vector<std::string>& lora) {
   Command command{.argv = {"/proc/self/exe", "serve", "--ranks", std::to_string(asked_.ranks), "--rank",
                            std::to_string(rank), "--rendezvous", to_string(server_->address()), "--backend",
                            machine_.backend, "--threads", std::to_string(machine_.threads)}};
+  for (const std::string& word : lora) command.argv.push_back("--lora=" + word);
   if (!run.empty()) command.argv.insert(command.argv.end(), {"--", run});
   command.env.emplace_back(kTokenVariable, token_.hex());
   command.in = command.out = ChildStream::null();
@@ -159,9 +161,10 @@ Status ServingRanks::wait(const std::function<Result<bool>()>& is_there, std::in
   return {};
 }
 
-Status ServingRanks::connect(const ServedModel& model, EngineOptions& options, const Machine& machine) {
+Status ServingRanks::connect(const ServedModel& model, EngineOptions& options, const Machine& machine,
+                             std::vector<RankedAdapter> adapters) {
   options.parts = asked_.ranks;
-  RankedEngine engine{options, model.step, asked_.rendezvous.empty(), {}};
+  RankedEngine engine{options, std::move(adapters), model.step, asked_.rendezvous.empty(), {}};
   if (!machine.device->target().links.empty()) engine.link = machine.device->target().links[0];
   std::shared_ptr<Segment> segment;
   if (engine.one_machine) {
@@ -222,8 +225,9 @@ namespace {
 // A rank that is not the first.
 class FollowingRank {
  public:
-  FollowingRank(const ServingRanksArguments& asked, const std::string& run, const RankMachine& machine, Clock& clock)
-      : asked_(asked), run_(run), on_(machine), clock_(clock) {}
+  FollowingRank(const ServingRanksArguments& asked, const std::string& run, const std::vector<std::string>& lora,
+                const RankMachine& machine, Clock& clock)
+      : asked_(asked), run_(run), lora_(lora), on_(machine), clock_(clock) {}
 
   Status meet() {
     token_ = TRY(token_of(asked_));
@@ -243,7 +247,7 @@ class FollowingRank {
   }
   // Makes the engine with its weights.
   Status open() {
-    const RankedEngine wanted = TRY(ranked_engine_from(TRY(client_->wait("engine", kToCome))));
+    RankedEngine wanted = TRY(ranked_engine_from(TRY(client_->wait("engine", kToCome))));
     const bool names_step = wanted.step && run_.find('@') == run_.npos && !names_registered_model(run_);
     model_.emplace(TRY(find_model(names_step ? fmt::format("{}@{}", run_, *wanted.step) : run_, asked_.rank)));
     MachineUse use{.ranks = asked_.ranks, .over_tcp = !wanted.one_machine};
@@ -258,7 +262,11 @@ class FollowingRank {
     }
     communicator_ = TRY(make_communicator(*transport_, serving_mesh(asked_.ranks)));
     machine_->device->connect(communicator_.get());
+    // Not before: until the ranks are connected rank 0 does not look whether one has failed.
+    const NamedAdapters adapters = TRY(adapters_of_rank(lora_, model_->spec, wanted.adapters));
+    wanted.options.adapters = served_adapters(adapters.all);
     engine_ = TRY(open_engine(*model_, *machine_, wanted.options));
+    TRY(write_adapters(engine_->executor(), adapters.all, asked_.rank));
     TRY(client_->set(key_of("ready", asked_.rank), TRY(hash_of(engine_->program(), *model_))));
     TRY(client_->wait("begin", kToLoad));  // others may load for longer than a collective waits
     seat_.reset();                         // from now on the transport knows who is there
@@ -277,6 +285,7 @@ class FollowingRank {
  private:
   const ServingRanksArguments& asked_;
   const std::string& run_;
+  const std::vector<std::string>& lora_;
   const RankMachine& on_;
   Clock& clock_;
   RunToken token_;
@@ -292,9 +301,9 @@ class FollowingRank {
 }  // namespace
 
 Result<std::unique_ptr<ServingRanks>> start_ranks(const ServingRanksArguments& asked, const std::string& run,
-                                                  const RankMachine& machine) {
+                                                  const RankMachine& machine, const std::vector<std::string>& lora) {
   if (asked.ranks == 1 && asked.rendezvous.empty() && asked.rank == 0) return std::unique_ptr<ServingRanks>();
-  return ServingRanks::start(asked, run, machine);
+  return ServingRanks::start(asked, run, machine, lora);
 }
 
 Status check_without_ranks(const ServingRanksArguments& asked, bool given, const char* option) {
@@ -303,10 +312,10 @@ Status check_without_ranks(const ServingRanksArguments& asked, bool given, const
       .hinted(fmt::format("leave out {} or --ranks", option));
 }
 
-Result<int> serve_as_rank(const ServingRanksArguments& asked, const std::string& run, const RankMachine& machine,
-                          Clock& clock) {
+Result<int> serve_as_rank(const ServingRanksArguments& asked, const std::string& run,
+                          const std::vector<std::string>& lora, const RankMachine& machine, Clock& clock) {
   TRY(check(asked, machine));
-  FollowingRank rank(asked, run, machine, clock);
+  FollowingRank rank(asked, run, lora, machine, clock);
   TRY(rank.meet());
   if (const Status opened = rank.open(); !opened.ok()) {
     rank.tell(opened.error());

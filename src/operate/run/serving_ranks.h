@@ -3,7 +3,7 @@
 // 0 has the tokenizer, the sampler, the scheduler and HTTP; the others run the steps that it sends
 // (execute/serve/rank_steps.h). They meet at a rendezvous in rank 0's process:
 //
-//   engine      by rank 0: options of the engine, the checkpoint's step, the transport and the link, as JSON
+//   engine      by rank 0: options of the engine, adapters, the checkpoint's step, the transport and the link, as JSON
 //   segment     by rank 0, on one machine: the place of the shared memory
 //   here/<r>    by rank r, a lease until it is ready: a second process of a rank is refused
 //   ready/<r>   by rank r: it has its weights; a hash, equal of all, of its functions and of a run's weights
@@ -24,6 +24,7 @@
 #include "ground/net/rendezvous_client.h"
 #include "ground/net/rendezvous_server.h"
 #include "ground/process/spawn.h"
+#include "operate/run/rank_messages.h"
 #include "operate/run/served_model.h"
 
 namespace systole {
@@ -43,10 +44,10 @@ struct RankMachine {
 
 class ServingRanks {
  public:
-  // Rank 0's. On one machine, starts the others with the model `run`, as find_model takes it.
+  // Rank 0's. On one machine, starts the others with the model `run`, as find_model takes it, and the words of `lora`.
   // Errors: invalid (arguments), unsupported (backend), those of the rendezvous and of starting a process.
   static Result<std::unique_ptr<ServingRanks>> start(const ServingRanksArguments& asked, const std::string& run,
-                                                     const RankMachine& machine);
+                                                     const RankMachine& machine, const std::vector<std::string>& lora);
   ~ServingRanks();
 
   std::int64_t threads() const { return machine_.threads; }  // of rank 0
@@ -54,7 +55,8 @@ class ServingRanks {
 
   // Tells the others what they serve, connects with them, and the device with all. `options.parts` is set.
   // Errors: of a rank, by name; not_found: one did not come in time.
-  Status connect(const ServedModel& model, EngineOptions& options, const Machine& machine);
+  Status connect(const ServedModel& model, EngineOptions& options, const Machine& machine,
+                 std::vector<RankedAdapter> adapters = {});
   // When the engine has its weights: waits until the others have theirs. From then on the engine's steps are theirs.
   // Errors: of a rank, by name; invalid: it has another Program or other weights; those of the model's hash.
   Status lead(Engine& engine, const ServedModel& model);
@@ -65,7 +67,7 @@ class ServingRanks {
 
  private:
   ServingRanks() = default;
-  Status start_process(std::int64_t rank, const std::string& run);
+  Status start_process(std::int64_t rank, const std::string& run, const std::vector<std::string>& lora);
   Status wait(const std::function<Result<bool>()>& is_there, std::int64_t rank, Seconds longest);
   std::optional<Error> ended();
 
@@ -82,7 +84,8 @@ class ServingRanks {
 
 // Rank 0's ServingRanks; null: there is one rank. Errors: as ServingRanks::start.
 Result<std::unique_ptr<ServingRanks>> start_ranks(const ServingRanksArguments& asked, const std::string& run,
-                                                  const RankMachine& machine);
+                                                  const RankMachine& machine,
+                                                  const std::vector<std::string>& lora = {});
 
 // Errors: unsupported: `option`, which ranks cannot do, is given for several.
 Status check_without_ranks(const ServingRanksArguments& asked, bool given, const char* option);
@@ -91,7 +94,7 @@ Status check_without_ranks(const ServingRanksArguments& asked, bool given, const
 // one waits for it.
 // Errors: those of the model and of the engine; of the transport, when others are lost. Rank 0 is told; a rank that it
 // started itself then only returns the code.
-Result<int> serve_as_rank(const ServingRanksArguments& asked, const std::string& run, const RankMachine& machine,
-                          Clock& clock);
+Result<int> serve_as_rank(const ServingRanksArguments& asked, const std::string& run,
+                          const std::vector<std::string>& lora, const RankMachine& machine, Clock& clock);
 
 }  // namespace systole

@@ -216,7 +216,7 @@ Decoder::AdapterSlices Decoder::adapter_slices(Graph& graph, Layers& layers, con
   return slices;
 }
 
-// x and y with the dims of heads as one.
+// y with the dims of heads as one.
 Value Decoder::adapted(Value x, Value y, const AdapterSlice& adapter, Value which) {
   const Type type = y.type();  // a copy: the graph grows below
   const auto flat = [](Value value) {
@@ -226,7 +226,7 @@ Value Decoder::adapted(Value x, Value y, const AdapterSlice& adapter, Value whic
     rows.add_dim(num_elements(Shape(own.shape.begin() + 2, own.shape.end())), "");
     return reshape(value, rows);
   };
-  const Value z = lora_rows(flat(x), flat(y), adapter.a, adapter.b, which);
+  const Value z = lora_rows(x, flat(y), adapter.a, adapter.b, which);
   return z.type() == type ? z : reshape(z, type);
 }
 

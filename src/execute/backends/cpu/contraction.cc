@@ -145,7 +145,7 @@ BoundKernel bind_lora_rows(const NodeInfo& info, const Places& places, Shared& s
       shared.kernels.lora_rows,
       LoraRowsArgs{places.operand<float>(0), places.operand<float>(1), places.operand<float>(2),
                    places.operand<float>(3), places.operand<std::int32_t>(4), places.result<float>(0), x.size(0),
-                   x.size(1), x.size(2), info.operand(1).size(2), a.size(0), a.size(1), shared.threads});
+                   x.size(1), a.size(2), info.operand(1).size(2), a.size(0), a.size(1), shared.threads});
 }
 
 constexpr KernelEntry kEntries[] = {
