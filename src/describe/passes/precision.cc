@@ -120,10 +120,19 @@ class Caster {
       case PrecisionRule::mixed:
         if (!operands.empty()) operands[0] = to_type(operands[0], precision_.compute);
         return to.apply(*node.op, operands, node.attrs, node.regions);
-      case PrecisionRule::f32: break;
+      case PrecisionRule::f32:
+        if (is(node, "lora_rows")) return {lora_node(to, node, std::move(operands))};
+        break;
       case PrecisionRule::follow: return follow(to, node, operands);
     }
     return to.apply(*node.op, operands, node.attrs, node.regions);
+  }
+
+  // Adapters take f32, and their result has the type of y, so that rows without an adapter have its bits.
+  static Value lora_node(Graph& to, const GraphNode& node, std::vector<Value> operands) {
+    const DType y = operands[1].dtype();
+    for (Value& operand : operands) operand = to_type(operand, DType::f32);
+    return to_type(to.apply(*node.op, operands, node.attrs, node.regions)[0], y);
   }
 
   // Casts operands of different types to the narrowest of them; if all are scalars, to the widest.
