@@ -157,8 +157,8 @@ void dropout(benchmark::State& state) {
   });
 }
 
-// Products of a server with the matrices of SmolLM2 135M, as many of them in turn as `bytes` hold, of one row (a decode of
-// one sequence) and more.
+// Products of a server with the matrices of SmolLM2 135M, as many of them in turn as `bytes` hold, of one row (a decode
+// of one sequence) and more.
 struct Served {
   int threads;
   std::int64_t rows, n, k, copies;
