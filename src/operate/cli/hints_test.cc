@@ -172,6 +172,7 @@ TEST(Hints, name_commands_and_options_that_there_are) {
 TEST(Hints, name_options_that_there_are) {
   const std::set<std::string> kOthers{"--shm-size", "--sort", "--list", "--steps", "--label", "--bounding-set",
                                       "--kill-child",
+                                      "--ephemeral-storage-local-ssd",  // gcloud's, of a pool of nodes
                                       // Between processes of the program.
                                       "--child", "--probe", "--hash", "--stablehlo-legalize-quant-to-math"};
   // bq, tar, aws and gcloud, s3's query parameters.
@@ -216,7 +217,7 @@ TEST(Texts, count_with_counted) {
       R"(layouts|hosts|errors|events|threads|devices|slices|documents|shards|cores|days|hours|times|workers|tensors|)"
       R"(pieces|microbatches|GPUs|pairs|keys|processes|warnings|checkpoints|layers|lines|zones|elements|records|)"
       R"(stages|options|experts|heads|restarts|jobs|tasks|axes|replicas|partitions|characters|entries|chunks|loops)\b)");
-  const std::set<std::string> kStay{"{:.4g} tokens", "{} logical shards", "{} devices"};
+  const std::set<std::string> kStay{"{:.4g} tokens", "{:.3g} rows", "{} logical shards", "{} devices"};
   // Sources of the commands' user-visible text.
   const std::regex looked_at(
       "^src/(operate/(cli|run)|execute/weights/hf_folder|"

@@ -137,7 +137,8 @@ Result<ClusterJob> cluster_job(const RenderRequest& ask, const JobDefaults& defa
   for (Error& one : lacking(*ask.target, {.workload = w, .nodes = at_once, .tpus = job.tpu(), .hardware = job.on}))
     note(std::move(one));
   job.usd_per_hour = usd_per_hour(w, ask.plan, job.nodes.most);
-  if (!job.usd_per_hour && wrong.empty() && defaults.listed_price) job.usd_per_hour = defaults.listed_price(job);
+  if (!job.usd_per_hour && ask.plan == nullptr && wrong.empty() && defaults.listed_price)
+    job.usd_per_hour = defaults.listed_price(job);
   const Result<std::string> budget = budget_arguments(ask, job);
   if (!budget.ok()) note(budget.error());
   if (!wrong.empty()) return together(std::move(wrong));
