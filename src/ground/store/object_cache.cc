@@ -252,6 +252,7 @@ Result<std::vector<const PinnedObject*>> ObjectCache::hold_all(std::span<const P
     if (!has(key)) {
       missing.push_back(&object);
     } else {
+      count_found(object);
       (void)::utimensat(AT_FDCWD, bytes_of(*known(key)).c_str(), nullptr, 0);  // used now
     }
   }
@@ -260,7 +261,7 @@ Result<std::vector<const PinnedObject*>> ObjectCache::hold_all(std::span<const P
 }
 
 Status ObjectCache::fetch_all(std::span<const PinnedObject* const> objects, int jobs,
-                              const std::function<void(Bytes)>& progress) const {
+                              const std::function<void(Bytes)>& progress) {
   return for_each_in_parallel(objects.size(), jobs, [&](std::size_t i) {
     return fetch(
         *objects[i], progress ? progress : [](Bytes) {});
@@ -268,6 +269,7 @@ Status ObjectCache::fetch_all(std::span<const PinnedObject* const> objects, int 
 }
 
 Status ObjectCache::bring(std::span<const PinnedObject> objects, int jobs, const std::function<void(Bytes)>& progress) {
+  TRY(hold_whole(TRY(lock()), objects, jobs));
   std::unique_ptr<FileLock> locked = TRY(lock());
   const std::vector<const PinnedObject*> missing = TRY(hold_all(objects));
   locked.reset();
@@ -277,19 +279,27 @@ Status ObjectCache::bring(std::span<const PinnedObject> objects, int jobs, const
 Result<std::vector<PinnedObject>> ObjectCache::bring_what_fits(std::span<const PinnedObject> objects, int jobs) {
   std::unique_ptr<FileLock> locked = TRY(lock());
   std::vector<PinnedObject> chosen = TRY(fitting(objects));
+  TRY(hold_whole(std::move(locked), chosen, jobs));
+  locked = TRY(lock());
   const std::vector<const PinnedObject*> missing = TRY(hold_all(chosen));
   locked.reset();
   TRY(fetch_all(missing, jobs, {}));
   return chosen;
 }
 
-Result<std::vector<PinnedObject>> ObjectCache::keep_what_is_here(std::span<const PinnedObject> objects) {
-  const std::unique_ptr<FileLock> locked = TRY(lock());
-  std::vector<PinnedObject> here;
-  std::ranges::copy_if(objects, std::back_inserter(here),
-                       [&](const PinnedObject& object) { return has(object.key()); });
-  if (!here.empty()) TRY(hold_all(here));
-  return here;
+Result<std::vector<PinnedObject>> ObjectCache::keep_what_is_here(std::span<const PinnedObject> objects, int jobs) {
+  const auto is_here = [&](const PinnedObject& object) { return has(object.key()); };
+  std::unique_ptr<FileLock> locked = TRY(lock());
+  std::vector<PinnedObject> here, whole;
+  std::ranges::copy_if(objects, std::back_inserter(here), is_here);
+  if (here.empty()) return here;
+  TRY(hold_whole(std::move(locked), here, jobs));
+  locked = TRY(lock());
+  std::ranges::copy_if(here, std::back_inserter(whole), is_here);
+  for (const PinnedObject& object : here)
+    if (!is_here(object)) held_.erase(object.key());
+  TRY(hold_all(whole));
+  return whole;
 }
 
 void ObjectCache::remove_parts(std::span<const PinnedObject> objects) const {
@@ -300,10 +310,14 @@ void ObjectCache::remove_parts(std::span<const PinnedObject> objects) const {
   }
 }
 
-Status ObjectCache::fetch(const PinnedObject& object, const std::function<void(Bytes)>& arrived) const {
+Status ObjectCache::fetch(const PinnedObject& object, const std::function<void(Bytes)>& arrived) {
   const std::string key = object.key(), path = at(key + std::string(kPart));
+  const auto was_faster = [&]() -> Status {  // another process
+    count_found(object);
+    return {};
+  };
   while (true) {
-    if (has(key)) return {};  // another process was faster
+    if (has(key)) return was_faster();
     const Fd part(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
     if (part.get() < 0) return os_error(errno, "create", path);
     if (!try_flock(part.get(), LOCK_EX)) {
@@ -314,18 +328,20 @@ Status ObjectCache::fetch(const PinnedObject& object, const std::function<void(B
     if (!is_still_at(part.get(), path)) continue;
     if (has(key)) {
       ::unlink(path.c_str());
-      return {};
+      return was_faster();
     }
     ByteSums sums = sums_for(object.facts);
     TRY(fill(object, part, sums, arrived));
-    return name(object, sums);
+    TRY(name(object, sums));
+    count_fetched(object);
+    return {};
   }
 }
 
 // The part becomes whole, from where an earlier fetch ended: but from its begin where no checksum would tell that a
 // power cut left zeros in it.
 Status ObjectCache::fill(const PinnedObject& object, const Fd& part, ByteSums& sums,
-                         const std::function<void(Bytes)>& arrived) const {
+                         const std::function<void(Bytes)>& arrived) {
   const std::string path = at(object.key() + std::string(kPart));
   const auto begin_anew = [&]() -> Status {
     sums = sums_for(object.facts);
@@ -347,6 +363,7 @@ Status ObjectCache::fill(const PinnedObject& object, const Fd& part, ByteSums& s
     return read_version(*object.store, object.path, object.facts, object.shown, sums,
                         [&](std::span<const std::byte> bytes) -> Status {
                           TRY(write_all(part, bytes, path));
+                          count_fetched(Bytes(bytes.size()));
                           arrived(Bytes(bytes.size()));
                           return {};
                         });

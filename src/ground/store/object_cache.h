@@ -11,12 +11,14 @@
 //   lock            held for the moments in which names appear, or are evicted
 //
 // Killed at any point, a process leaves a part that is gone on with and a hold that no longer counts. The bytes are
-// compared with the checksum that their store states before they have a name.
+// compared with the checksum that their store states before they have a name, and with the hash that is their name when
+// an ObjectCache first finds them: what a disk has changed since is dropped, and fetched again.
 
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 
@@ -32,6 +34,13 @@ struct PinnedObject {
   std::string path, shown;       // in the store; "gs://bucket/a"
   ObjectFacts facts;
   std::string key() const;
+};
+
+// What an ObjectCache has met so far.
+struct ObjectCounts {
+  std::int64_t found = 0, fetched = 0;   // objects that were here, whole; and that were not
+  Bytes found_bytes{}, fetched_bytes{};  // of these; and what came, without the part that a broken fetch had left
+  std::int64_t damaged = 0;              // files here that were not as fetched, and were dropped
 };
 
 class ObjectCache {
@@ -52,7 +61,8 @@ class ObjectCache {
   // these. Errors: as bring.
   Result<std::vector<PinnedObject>> bring_what_fits(std::span<const PinnedObject> objects, int jobs);
   // Keeps those that are here, and returns them. Errors: io.
-  Result<std::vector<PinnedObject>> keep_what_is_here(std::span<const PinnedObject> objects);
+  Result<std::vector<PinnedObject>> keep_what_is_here(std::span<const PinnedObject> objects, int jobs);
+  ObjectCounts counts() const;
   // Removes what a fetch of them that failed has left, and nothing that a process fetches now.
   void remove_parts(std::span<const PinnedObject> objects) const;
   // REQUIRES: it was brought, or kept.
@@ -76,11 +86,14 @@ class ObjectCache {
   Result<std::vector<PinnedObject>> fitting(std::span<const PinnedObject> objects) const;
   Result<std::vector<const PinnedObject*>> hold_all(std::span<const PinnedObject> objects);
   Status make_room() const;
-  Status fetch_all(std::span<const PinnedObject* const> objects, int jobs,
-                   const std::function<void(Bytes)>& progress) const;
-  Status fetch(const PinnedObject& object, const std::function<void(Bytes)>& arrived) const;
-  Status fill(const PinnedObject& object, const Fd& part, ByteSums& sums,
-              const std::function<void(Bytes)>& arrived) const;
+  Status hold_whole(std::unique_ptr<FileLock> locked, std::span<const PinnedObject> objects, int jobs);
+  Status drop_if_damaged(const Known& known);
+  void count_found(const PinnedObject& object);
+  void count_fetched(const PinnedObject& object);
+  void count_fetched(Bytes more);
+  Status fetch_all(std::span<const PinnedObject* const> objects, int jobs, const std::function<void(Bytes)>& progress);
+  Status fetch(const PinnedObject& object, const std::function<void(Bytes)>& arrived);
+  Status fill(const PinnedObject& object, const Fd& part, ByteSums& sums, const std::function<void(Bytes)>& arrived);
   Status name(const PinnedObject& object, const ByteSums& sums) const;
 
   const std::string folder_;
@@ -89,6 +102,10 @@ class ObjectCache {
   Fd hold_;
   std::string hold_name_;
   std::map<std::string, Bytes> held_;  // by key
+  std::set<Hash128> compared_;         // the bytes that were here, with their hash
+  std::set<std::string> met_;          // keys that are counted
+  mutable std::mutex counting_;
+  ObjectCounts counts_;
 };
 
 }  // namespace systole

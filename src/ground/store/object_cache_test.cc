@@ -81,6 +81,73 @@ TEST_F(ObjectCacheTest, bytes_are_fetched_once_and_kept_once) {
   EXPECT_EQ(second->known_hash(b), hash128("same bytes"));
 }
 
+// As a disk, or a program, damages it: the size stays.
+void damage(const std::string& path, std::int64_t at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(at);
+  file << "XXX";
+}
+
+TEST_F(ObjectCacheTest, what_is_damaged_is_dropped_and_fetched_again) {
+  const std::string bytes(200'000, 'a');
+  const PinnedObject a = object("a", bytes), b = object("b", "others"), c = object("c", "the third");
+  const std::vector<PinnedObject> all{a, b, c};
+  {
+    const auto first = cache();
+    ASSERT_TRUE(first->bring(all, 2).ok());
+    const ObjectCounts counts = first->counts();
+    EXPECT_EQ(counts.fetched, 3);
+    EXPECT_EQ(counts.fetched_bytes, a.facts.size + b.facts.size + c.facts.size);
+    EXPECT_EQ(counts.found, 0);
+  }
+  const std::string of_a = cache()->file_of(a).value();
+  damage(of_a, 199'000);
+  std::filesystem::resize_file(cache()->file_of(c).value(), 3);
+  const std::int64_t before = twin_.count();
+  const auto now = cache();
+  ASSERT_TRUE(now->bring(all, 2).ok());
+  EXPECT_TRUE(text_of(now->file_of(a).value()) == bytes);
+  EXPECT_EQ(text_of(now->file_of(c).value()), "the third");
+  EXPECT_EQ(twin_.count(), before + 2);
+  const ObjectCounts counts = now->counts();
+  EXPECT_EQ(counts.damaged, 2);
+  EXPECT_EQ(counts.fetched, 2);
+  EXPECT_EQ(counts.fetched_bytes, a.facts.size + c.facts.size);
+  EXPECT_EQ(counts.found, 1);
+  EXPECT_EQ(counts.found_bytes, b.facts.size);
+
+  damage(of_a, 0);
+  const auto kept = cache();
+  EXPECT_EQ(kept->keep_what_is_here(all, 2).value().size(), 2U);
+  EXPECT_EQ(kept->counts().damaged, 1);
+  EXPECT_FALSE(std::filesystem::exists(of_a));
+}
+
+TEST_F(ObjectCacheTest, many_that_find_it_damaged_fetch_it_once) {
+  const std::string bytes(200'000, 'a');
+  const PinnedObject a = object("a", bytes);
+  for (int round = 0; round < 4; ++round) {
+    std::string file;
+    {
+      const auto first = cache();
+      ASSERT_TRUE(bring(*first, a).ok());
+      file = first->file_of(a).value();
+    }
+    damage(file, 100);
+    const std::int64_t before = twin_.count();
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        const auto mine = cache();
+        EXPECT_TRUE(bring(*mine, a).ok());
+        EXPECT_TRUE(text_of(mine->file_of(a).value()) == bytes);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(twin_.count(), before + 1) << round;
+  }
+}
+
 TEST_F(ObjectCacheTest, the_oldest_goes_and_nothing_that_is_held) {
   const PinnedObject a = object("a", std::string(400, 'a')), b = object("b", std::string(400, 'b')),
                      c = object("c", std::string(400, 'c'));

@@ -66,7 +66,7 @@ std::optional<Hash128> ObjectTiers::known_hash(const PinnedObject& object) const
 
 Status ObjectTiers::bring(std::span<const PinnedObject> objects, int jobs, const std::function<void(Bytes)>& progress) {
   if (!memory_) return disk_->bring(objects, jobs, progress);
-  const Result<std::vector<PinnedObject>> here = memory_->keep_what_is_here(objects);
+  const Result<std::vector<PinnedObject>> here = memory_->keep_what_is_here(objects, jobs);
   if (!here.ok() && !is_full(here.error())) return here.error();
   if (here.ok())
     for (const PinnedObject& object : *here) in_memory_.insert(object.key());
@@ -76,6 +76,19 @@ Status ObjectTiers::bring(std::span<const PinnedObject> objects, int jobs, const
   if (others.empty()) return {};
   TRY(disk_->bring(others, jobs, progress));
   return copy_to_memory(others, jobs);
+}
+
+CacheCounts ObjectTiers::counts() const {
+  const ObjectCounts disk = disk_->counts(), memory = memory_ ? memory_->counts() : ObjectCounts();
+  CacheCounts all{memory.found,
+                  disk.found,
+                  disk.fetched,
+                  memory.found_bytes,
+                  disk.found_bytes,
+                  disk.fetched_bytes,
+                  disk.damaged + memory.damaged};
+  for (const std::unique_ptr<ObjectCache>& copies : copied_) all.damaged += copies->counts().damaged;
+  return all;
 }
 
 // REQUIRES: they are on the disk, and held there.
@@ -95,7 +108,7 @@ Status ObjectTiers::copy_to_memory(std::span<const PinnedObject> objects, int jo
     memory->remove_parts(copies);
     memory.reset();
     memory = TRY(ObjectCache::open(memory_folder_, memory_limit_));
-    held = memory->keep_what_is_here(copies);
+    held = memory->keep_what_is_here(copies, jobs);
     if (!held.ok() && is_full(held.error())) return {};
     if (!held.ok()) return held.error();
   }

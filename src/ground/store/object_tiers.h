@@ -27,6 +27,14 @@ struct ObjectTierOptions {
   std::string shared_memory = kSharedMemory;
 };
 
+// What the tiers have met so far.
+struct CacheCounts {
+  std::int64_t in_memory = 0, on_disk = 0, fetched = 0;  // objects, by where they were
+  Bytes memory_bytes{}, disk_bytes{}, fetched_bytes{};
+  std::int64_t damaged = 0;  // files of either that were not as fetched: dropped, and fetched or copied again
+  bool operator==(const CacheCounts&) const = default;
+};
+
 class ObjectTiers {
  public:
   // Makes the folders. Errors: io; unsupported, the one in memory is not this user's alone.
@@ -35,6 +43,7 @@ class ObjectTiers {
   std::optional<Hash128> known_hash(const PinnedObject& object) const;
   // Errors: as ObjectCache::bring. That memory has no room is none.
   Status bring(std::span<const PinnedObject> objects, int jobs, const std::function<void(Bytes)>& progress = {});
+  CacheCounts counts() const;
   // REQUIRES: it was brought.
   Result<std::string> file_of(const PinnedObject& object) const;
 

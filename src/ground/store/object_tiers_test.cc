@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -74,6 +75,23 @@ TEST_F(ObjectTiersTest, an_object_in_memory_needs_neither_disk_nor_store) {
   fs::remove_all(own());
   EXPECT_TRUE(in_memory(*with(kMiB, {a}), a));
   EXPECT_EQ(twin_.count(), once) << "it is copied from the disk";
+}
+
+TEST_F(ObjectTiersTest, what_is_damaged_in_memory_comes_from_the_disk) {
+  const PinnedObject a = object("a", "some bytes"), b = object("b", "others");
+  std::string file;
+  {
+    const auto first = with(kMiB, {a, b});
+    file = first->file_of(a).value();
+    EXPECT_EQ(first->counts(), (CacheCounts{0, 0, 2, {}, {}, Bytes(16), 0}));
+  }
+  std::ofstream(file) << "SOME BYTES";
+  const std::int64_t asked = twin_.count();
+  const auto now = with(kMiB, {a, b});
+  EXPECT_TRUE(in_memory(*now, a));
+  EXPECT_EQ(text_of(now->file_of(a).value()), "some bytes");
+  EXPECT_EQ(now->counts(), (CacheCounts{1, 1, 0, Bytes(6), Bytes(10), {}, 1}));
+  EXPECT_EQ(twin_.count(), asked);
 }
 
 TEST_F(ObjectTiersTest, memory_takes_what_fits_and_evicts_nothing_that_is_read) {

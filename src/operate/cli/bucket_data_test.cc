@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "ground/base/hash.h"
 #include "ground/base/testing/files.h"
 #include "ground/store/testing/gcs_twin.h"
@@ -95,6 +97,53 @@ TEST_F(BucketData, the_cache_is_shared_and_its_bytes_may_go) {
   EXPECT_EQ(small.exit.code, 1) << small.err;
   EXPECT_NE(small.err.find("its limit is 1"), std::string::npos) << small.err;
   EXPECT_NE(small.err.find("hint: data.cache.limit: 1GiB"), std::string::npos) << small.err;
+}
+
+TEST_F(BucketData, what_a_disk_changed_in_the_cache_is_fetched_again) {
+  write("first", "\"gs://bucket/texts/*.txt\"", ", cache: { folder: shared }");
+  const Captured first = run("data build first.yaml");
+  ASSERT_EQ(first.exit.code, 0) << first.err;
+  EXPECT_EQ(first.err.find("other bytes"), std::string::npos) << first.err;
+  const std::string text = text_of(systole_.folder() / "texts/shard-1.txt");
+  const std::filesystem::path kept = systole_.folder() / "shared" / (to_hex(hash128(text)) + ".bytes");
+  std::string damaged = text;
+  damaged.replace(10, 3, "XXX");
+  ASSERT_EQ(text_of(kept), text);
+  std::ofstream(kept) << damaged;
+  const std::size_t asked = gcs_.requests().size();
+  write("second", "\"gs://bucket/texts/*.txt\"", ", cache: { folder: shared }");
+  const Captured second = run("data build second.yaml --set data.folder=data-second");
+  ASSERT_EQ(second.exit.code, 0) << second.err;
+  EXPECT_EQ(key_of(second), key_of(first));
+  EXPECT_NE(second.err.find("data.cache: 1 object in '"), std::string::npos) << second.err;
+  EXPECT_NE(second.err.find("had other bytes than were fetched: dropped, and fetched again"), std::string::npos);
+  EXPECT_EQ(text_of(kept), text);
+  int fetched = 0;
+  const std::vector<GcsTwinRequest> requests = gcs_.requests();
+  for (std::size_t i = asked; i < requests.size(); ++i) fetched += requests[i].query.contains("alt") ? 1 : 0;
+  EXPECT_EQ(fetched, 1);
+  const std::string name = key_of(first).substr(8) + "/train-00000.tokens";
+  EXPECT_EQ(text_of(systole_.folder() / "data-second" / name), text_of(systole_.folder() / "data-first" / name));
+}
+
+TEST_F(BucketData, what_the_cache_had_and_what_came_is_told) {
+  write("cold", "\"gs://bucket/texts/*.txt\"", ", cache: { folder: shared }");
+  const Captured cold = run("--json run cold.yaml --backend reference --folder cold");
+  ASSERT_EQ(cold.exit.code, 0) << cold.err;
+  EXPECT_NE(cold.err.find("objects of data: 3 fetched (19.2 KiB)"), std::string::npos) << cold.err;
+  EXPECT_NE(cold.out.find("\"misses\": 3"), std::string::npos) << cold.out;
+  EXPECT_NE(cold.out.find("\"memory_hits\": 0"), std::string::npos) << cold.out;
+  const std::string why = run("why cold").out;
+  const std::size_t startup = why.find("startup");
+  const std::string row = why.substr(startup, why.find('\n', startup) - startup);
+  for (const char* part : {"← data: list ", ", fetch ", " (objects: 3 fetched (19.2 KiB)), build ", ", open "})
+    EXPECT_NE(row.find(part), std::string::npos) << part << ": " << row;
+  const Captured warm =
+      run("run cold.yaml --backend reference --folder warm --set data.folder=data-warm --set data.cache.folder=shared");
+  EXPECT_NE(warm.err.find("objects of data: 3 in the cache (19.2 KiB)"), std::string::npos) << warm.err;
+  const Captured built = run("--json data build cold.yaml --set data.folder=data-third");
+  EXPECT_NE(built.out.find("\"disk_hits\": 3"), std::string::npos) << built.out;
+  EXPECT_EQ(run("why warm").out.find("fetched"), std::string::npos);
 }
 
 TEST_F(BucketData, objects_in_memory_are_read_there) {

@@ -14,6 +14,7 @@
 #include "operate/cli/mixture_table.h"
 #include "operate/cli/workload_options.h"
 #include "operate/run/built_data.h"
+#include "operate/run/data_told.h"
 
 namespace systole::cli {
 namespace {
@@ -133,6 +134,7 @@ ExitCode data_build(const DataOptions& options, Context& context) {
   const PrepareOptions preparing = prepare_options(options.workload, loaded, context).value();
   const Data data = prepare_data(workload, loaded.source, preparing.data).value();
   context.out.end_progress();
+  if (const auto damaged = damaged_objects(data, workload)) context.out.warning(*damaged);
   const std::optional<MixtureDrawing> drawing = mixture_drawing(data, workload);
   context.out.prose(text_of(data, drawing, workload, context.out.width()));
   Node made = Node::sequence();
@@ -143,7 +145,14 @@ ExitCode data_build(const DataOptions& options, Context& context) {
     context.out.prose(buckets_table(workload, rows, context.out.width()) + to_string(rows) + "\n");
     node.set("epoch", to_node(rows));
   }
+  if (const auto cache = cache_of(data)) node.set("cache", to_node(*cache));
+  const DataTimes times = times_of(data);
+  node.set("seconds", Node::map({{"list", times.list.count()},
+                                 {"fetch", times.fetch.count()},
+                                 {"build", times.build.count()},
+                                 {"open", times.open.count()}}));
   context.out.json(node.set("made", made));
+  if (const std::string cache = told_cache(data); !cache.empty()) context.out.message("objects of data: " + cache);
   context.out.message(data.dataset->built.empty() ? "all of it was there already"
                                                   : fmt::format("made in {}: {}", workload.data.folder,
                                                                 to_string(context.clock.now() - began)));

@@ -10,6 +10,7 @@
 #include "operate/launch/secrets.h"
 #include "operate/observe/run_files.h"
 #include "operate/run/checkpoint_home.h"
+#include "operate/run/data_told.h"
 #include "operate/run/file_lint.h"
 #include "operate/run/held_plan.h"
 #include "operate/run/inject.h"
@@ -192,6 +193,9 @@ void warn_of(const RequestedRun& run, const PlannedRun& prepared, const RunMessa
     messages.warning(error(ErrorKind::not_found, "ranks.tls: its cost is not in the estimate: it was not measured here")
                          .hinted("systole calibrate"));
   if (const auto cut = prepared.data.cut_pairs()) messages.warning(*cut);
+  if (const std::string cache = told_cache(prepared.data); !cache.empty())
+    messages.message("objects of data: " + cache);
+  if (const auto damaged = damaged_objects(prepared.data, run.workload)) messages.warning(*damaged);
   if (const auto cache = cache_warning(run.workload)) messages.warning(*cache);
   if (prepared.weights && prepared.weights->head_is_embedding) {
     messages.warning(error(

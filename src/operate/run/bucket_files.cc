@@ -1,5 +1,6 @@
 #include "operate/run/bucket_files.h"
 
+#include "ground/base/clock.h"
 #include "ground/base/parallel.h"
 
 namespace systole {
@@ -10,6 +11,7 @@ constexpr int kAtATime = 8;  // objects
 }  // namespace
 
 Result<std::vector<std::string>> BucketFiles::expand(const std::string& pattern) {
+  const Seconds began = real_clock()->now();
   NamedObjects found = TRY(find_objects(pattern, access_, ListDepth::one_level));
   if (found.is_folder) {
     return error(ErrorKind::invalid, "'{}' is a folder", pattern)
@@ -28,6 +30,7 @@ Result<std::vector<std::string>> BucketFiles::expand(const std::string& pattern)
     pinned_.emplace(paths.back(), std::move(object));
   }
   stores_.push_back(std::move(found.place.objects));
+  spent.list += real_clock()->now() - began;
   brought_ = false;
   return paths;
 }
@@ -40,6 +43,7 @@ Status BucketFiles::open_cache() {
 Status BucketFiles::bring() {
   const std::lock_guard lock(mutex_);
   if (brought_) return {};
+  const Seconds began = real_clock()->now();
   TRY(open_cache());
   std::vector<PinnedObject> all;
   for (const auto& [path, object] : pinned_) all.push_back(object);
@@ -54,7 +58,14 @@ Status BucketFiles::bring() {
   for (auto& [path, object] : pinned_) object.store = nullptr;
   stores_.clear();
   brought_ = true;
+  spent.fetch += real_clock()->now() - began;
   return {};
+}
+
+std::optional<CacheCounts> BucketFiles::counts() const {
+  const std::lock_guard lock(mutex_);
+  if (cache_ == nullptr) return std::nullopt;
+  return cache_->counts();
 }
 
 Result<std::string> BucketFiles::file_of(std::string_view path) {

@@ -20,6 +20,12 @@ namespace systole {
 
 class BucketFiles : public ReadOnlyStore, public OpensFiles, public KnowsHashes {
  public:
+  // Time that preparing data has taken; `all` is not a sum of the others.
+  struct Spent {
+    Seconds list{}, fetch{}, build{}, all{};
+  };
+  Spent spent;  // the first two by this object, the others by its caller
+
   using Progress = std::function<void(std::string_view stage, Bytes done)>;
   // `root`: the store at "/". The cache is opened when it is needed.
   BucketFiles(std::unique_ptr<Store> root, ObjectTierOptions cache, Progress progress, StoreAccess access)
@@ -34,6 +40,8 @@ class BucketFiles : public ReadOnlyStore, public OpensFiles, public KnowsHashes 
   Result<std::vector<std::string>> expand(const std::string& pattern);
   // Errors: those of ObjectTiers::bring.
   Status bring();
+  // Nothing: no cache was opened.
+  std::optional<CacheCounts> counts() const;
 
   Status read(std::string_view path, std::int64_t offset, std::span<std::byte> into) override;
   Result<Bytes> size(std::string_view path) override;
@@ -53,7 +61,7 @@ class BucketFiles : public ReadOnlyStore, public OpensFiles, public KnowsHashes 
   const StoreAccess access_;
   std::vector<std::unique_ptr<ObjectStore>> stores_;
   std::map<std::string, PinnedObject, std::less<>> pinned_;  // by path
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unique_ptr<ObjectTiers> cache_;
   bool brought_ = false;
 };

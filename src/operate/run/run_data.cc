@@ -131,8 +131,11 @@ Result<Dataset> open_or_build(Store& store, const std::string& folder, const std
   if (auto* buckets = dynamic_cast<BucketFiles*>(options.train.store)) TRY(buckets->bring());
   if (auto* buckets = options.held_out ? dynamic_cast<BucketFiles*>(options.held_out->store) : nullptr)
     TRY(buckets->bring());
+  const Seconds began = real_clock()->now();
   const std::unique_ptr<FileLock> lock = TRY(lock_in_turn(folder, request));
-  return request.apart ? build_apart(store, options) : build_dataset(store, options);
+  Result<Dataset> built = request.apart ? build_apart(store, options) : build_dataset(store, options);
+  if (auto* files = dynamic_cast<BucketFiles*>(options.train.store)) files->spent.build += real_clock()->now() - began;
+  return built;
 }
 
 namespace {
@@ -252,6 +255,7 @@ Result<std::string> dataset_key_of(const Workload& workload, const WorkloadSourc
 Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source, const DataRequest& request) {
   Data data;
   if (workload.data.kind != DataSpec::Kind::text) return data;
+  const Seconds began = real_clock()->now();
   raise_open_files();  // each shard is one
   std::unique_ptr<BucketFiles> opened = TRY(data_files(workload, request.progress));
   BucketFiles& files = *opened;
@@ -279,6 +283,7 @@ Result<Data> prepare_data(const Workload& workload, const WorkloadSource& source
   }
   TRY(check_marks(workload, data.dataset->tokenizer, source));
   malloc_trim(0);  // returns the builder's memory to the system
+  files.spent.all = real_clock()->now() - began;
   return data;
 }
 

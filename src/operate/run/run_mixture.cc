@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "ground/base/clock.h"
 #include "ground/base/counted.h"
 #include "ground/base/errors.h"
 #include "operate/run/data_parts.h"
@@ -108,8 +109,10 @@ class Preparation {
     const std::string path = fmt::format("tokenizer-{}.model", tokenizer_key(options_, texts_));
     if (!TRY(folder_.exists(path))) {
       if (request_.only_open) return not_built("tokenizer");
+      const Seconds began = real_clock()->now(), fetched = files_.spent.fetch;
       const std::unique_ptr<FileLock> lock = TRY(lock_in_turn(workload_.data.folder, request_));
       if (!TRY(folder_.exists(path))) TRY(train(path));
+      files_.spent.build += real_clock()->now() - began - (files_.spent.fetch - fetched);
     }
     const std::string model = TRY(read_text(folder_, path));
     for (std::size_t s = 0; s < builds_.size(); ++s) {
