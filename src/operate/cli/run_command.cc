@@ -4,6 +4,7 @@
 #include "ground/process/signal_watch.h"
 #include "operate/cli/run_end.h"
 #include "operate/cli/run_scene.h"
+#include "operate/run/data_told.h"
 #include "operate/run/inject.h"
 #include "operate/run/rank_processes.h"
 #include "operate/run/run_end.h"
@@ -31,7 +32,9 @@ int trained_here(const HereRun& run, const RunScene& scene, Context& context) {
   const Result<HereOutcome> outcome = run_here(run, viewers_of(lines), scene);
   context.out.end_progress();
   const auto& [end, result] = outcome.value();
-  tell_end(end, run.prepared.workload, result, run.claim.folder().path, run.asked.arguments.again, context);
+  const std::optional<CacheCounts> cache = cache_of(run.prepared.data);
+  tell_end(end, run.prepared.workload, result, run.claim.folder().path, run.asked.arguments.again, context,
+           cache ? std::optional(to_node(*cache)) : std::nullopt);
   const bool interrupted = end.ending == Ending::stopped && run.signals.signal() == SIGINT && !end.saved;
   return interrupted ? kExitInterrupted : exit_of(end);
 }

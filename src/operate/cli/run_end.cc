@@ -8,7 +8,7 @@
 namespace systole::cli {
 
 void tell_end(const TrainOutcome& outcome, const Workload& workload, const std::string& result,
-              const std::string& folder, const std::string& again, Context& context) {
+              const std::string& folder, const std::string& again, Context& context, const std::optional<Node>& cache) {
   Node fields = Node::map({{"folder", folder},
                            {"step", outcome.state.step},
                            {"tokens", outcome.state.tokens},
@@ -24,6 +24,7 @@ void tell_end(const TrainOutcome& outcome, const Workload& workload, const std::
                        : outcome.ending == Ending::stopped ? "stopped"
                                                            : "diverged";
   fields.set("ending", ending);
+  if (cache) fields.set("data_cache", *cache);
   if (!result.empty()) fields.set("result", result);
   context.out.json(fields);
   const char* const unit = workload.data.kind == DataSpec::Kind::text ? "token" : "row";

@@ -35,6 +35,10 @@ const std::vector<MetricRow>& metric_rows() {
       {"systole_checkpoint_step", "gauge", "The newest step whose checkpoint is whole."},
       {"systole_checkpoints_total", "counter", "Checkpoints that this process saved."},
       {"systole_checkpoint_bytes_total", "counter", "Bytes written for them."},
+      {"systole_data_cache_hits", "gauge", "Objects of data that data.cache had when the run began."},
+      {"systole_data_cache_misses", "gauge", "Objects of data that were fetched then."},
+      {"systole_data_cache_fetched_bytes", "gauge", "Bytes fetched for them."},
+      {"systole_data_cache_damaged", "gauge", "Objects in data.cache with other bytes than were fetched: dropped."},
       {"systole_resident_bytes", "gauge", "Resident memory of this process, as it was last counted."},
   };
   return rows;
@@ -65,6 +69,14 @@ void RunMetrics::see(const Event& event) {
   } else if (const auto* memory = std::get_if<MemoryMeasured>(&event.body)) {
     set("systole_resident_bytes", static_cast<double>(memory->resident.count()));
   }
+}
+
+void RunMetrics::see_cache(std::int64_t hits, std::int64_t misses, Bytes fetched, std::int64_t damaged) {
+  const std::lock_guard lock(mutex_);
+  set("systole_data_cache_hits", static_cast<double>(hits));
+  set("systole_data_cache_misses", static_cast<double>(misses));
+  set("systole_data_cache_fetched_bytes", static_cast<double>(fetched.count()));
+  set("systole_data_cache_damaged", static_cast<double>(damaged));
 }
 
 std::string RunMetrics::text() const {

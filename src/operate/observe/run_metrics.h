@@ -20,6 +20,8 @@ const std::vector<MetricRow>& metric_rows();  // in the order of the text
 class RunMetrics {
  public:
   void see(const Event& event);
+  // Objects of data.cache as the run's start met them.
+  void see_cache(std::int64_t hits, std::int64_t misses, Bytes fetched, std::int64_t damaged);
   std::string text() const;
 
  private:

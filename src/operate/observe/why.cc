@@ -113,7 +113,9 @@ void fill_rows(WhyReport& report, const TimeByCategory& predicted, const TimeByC
     const Cause& cause = causes[static_cast<std::size_t>(c)];
     if (predicted[category] == Seconds() && measured[category] == Seconds() && category != Category::other) continue;
     WhyRow row{category, predicted[category], measured[category], ""};
-    if (cause.times > 0) {
+    if (cause.times == 1 && category == Category::startup) {
+      row.cause = cause.text;  // which has its times
+    } else if (cause.times > 0) {
       row.cause = fmt::format("{}, {}, {}", cause.text, counted(cause.times, "time"), to_string(cause.took));
     } else if (const std::optional<Stalls> stalls = find_stalls(steps, category)) {
       row.cause = to_string(*stalls);

@@ -6,6 +6,7 @@
 #include "operate/observe/event_file.h"
 #include "operate/observe/run_files.h"
 #include "operate/run/checkpoint_home.h"
+#include "operate/run/data_told.h"
 #include "operate/run/inject.h"
 #include "operate/run/metrics_server.h"
 #include "operate/run/probes.h"
@@ -100,6 +101,8 @@ Result<HereOutcome> run_here(const HereRun& run, const RunViewers& viewers, cons
   if (!arguments.chaos.empty())
     return error(ErrorKind::invalid, "--chaos is for ranks that are processes, and here is one").hinted("--ranks 2");
   RunMetrics metrics;
+  if (const auto cache = cache_of(run.prepared.data))
+    metrics.see_cache(cache->in_memory + cache->on_disk, cache->fetched, cache->fetched_bytes, cache->damaged);
   const std::unique_ptr<HttpServer> served = TRY(serve_metrics(arguments.metrics, metrics));
   TRY(take_here(run));
   RunFolder& folder = run.claim.folder();

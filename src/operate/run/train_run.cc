@@ -12,6 +12,7 @@
 #include "ground/process/machine.h"
 #include "operate/observe/run_files.h"
 #include "operate/run/checkpoint_home.h"
+#include "operate/run/data_told.h"
 #include "operate/run/full_disk.h"
 #include "operate/run/run_numerics.h"
 #include "operate/run/run_places.h"
@@ -92,6 +93,8 @@ void emit_begin(const PlannedRun& p, const RunFolder& folder, const RunRequest& 
   events.add(Event{Seconds(), Note{"info", kernels_text(*p.machine.device), "kernels", {}}});
   if (std::optional<Note> compiled = compile_note(*p.machine.device))
     events.add(Event{Seconds(), *std::move(compiled)});
+  if (const std::string data = told_times(p.data); !data.empty())
+    events.add(Event{Seconds(), Note{"info", "data: " + data, name_of(Category::startup), times_of(p.data).total()}});
 }
 
 MemoryMeasured memory_measured(const PlannedRun& p) {
