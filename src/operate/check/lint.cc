@@ -67,6 +67,22 @@ void rows_in_a_bucket(const Workload& w, Found& found) {
        "data.folder on a local SSD: volumes: { /scratch: { local_ssd: true } }"});
 }
 
+// Whether this machine mounts it or not: the workload says so. What is sized by the feed is not slower than it.
+void rows_on_nfs(const Workload& w, Found& found) {
+  if (w.data.kind != DataSpec::Kind::text) return;
+  const MountedVolume* volume = volume_of(w.volumes, w.data.folder);
+  if (volume == nullptr || volume->second.open()) return;
+  if (volume->second.kind != VolumeSpec::Kind::nfs && volume->second.kind != VolumeSpec::Kind::filestore) return;
+  found.push_back(
+      {"rows_on_nfs", "data.folder",
+       fmt::format(
+           "on NFS ({}: {}), which its nodes share: each step reads its rows in small pieces, a round trip each "
+           "until they are cached",
+           name_of(volume->second.kind), volume->second.of),
+       "data.folder on a local SSD: volumes: { /scratch: { local_ssd: true } }; systole data probe, on a node, tells "
+       "what the mount gives"});
+}
+
 // Of all sources of the training rows.
 std::vector<std::string> sources_of(const Workload& w) {
   std::vector<std::string> files = w.data.train.files;
@@ -117,9 +133,16 @@ void checkpoints_in_a_mounted_bucket(const Workload& w, Found& found) {
        fmt::format("checkpoint.folder: gs://{}/checkpoints, which is written without the mount", volume->second.of)});
 }
 
-constexpr void (*kRules[])(const Workload&, Found&) = {
-    held_out,         best_without_evaluation,         checkpoint_never,        ragged_batch,     high_rate,
-    rows_in_a_bucket, checkpoints_in_a_mounted_bucket, objects_without_a_cache, one_packed_object};
+constexpr void (*kRules[])(const Workload&, Found&) = {held_out,
+                                                       best_without_evaluation,
+                                                       checkpoint_never,
+                                                       ragged_batch,
+                                                       high_rate,
+                                                       rows_in_a_bucket,
+                                                       rows_on_nfs,
+                                                       checkpoints_in_a_mounted_bucket,
+                                                       objects_without_a_cache,
+                                                       one_packed_object};
 
 }  // namespace
 

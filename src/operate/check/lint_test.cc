@@ -156,6 +156,24 @@ TEST(Lint, rows_and_checkpoints_in_a_mounted_bucket) {
   EXPECT_EQ(found("/scratch/tokens", "/corpus"), Rules{});
 }
 
+TEST(Lint, rows_on_nfs_that_the_workload_names) {
+  const auto found = [](const std::string& volume, const std::string& folder = "/data/tokens") {
+    const Workload w =
+        read_workload(
+            "systole: 1\nname: x\nmodel: { family: gpt, layers: 1, width: 16, heads: 2, context: 32 }\ndata: { train: "
+            "{ files: a.txt }, folder: " +
+                folder + ", tokenizer: { vocabulary: 300 } }\ntrain: { batch: 2, steps: 3, " + std::string(kSgd) +
+                " }\nvolumes: { /data: { " + volume + " } }\ncheckpoint: { every: 1 }\n",
+            "x.yaml")
+            .value();
+    return rules(w);
+  };
+  EXPECT_EQ(found("nfs: \"10.0.0.2:/corpus\""), Rules{"rows_on_nfs"});
+  EXPECT_EQ(found("filestore: basic-hdd, size: 1TiB"), Rules{"rows_on_nfs"});
+  EXPECT_EQ(found("filestore: auto"), Rules{}) << "its size follows from the feed";
+  EXPECT_EQ(found("nfs: \"10.0.0.2:/corpus\"", "/scratch/tokens"), Rules{});
+}
+
 TEST(Lint, objects_of_a_bucket_are_kept_and_read_in_parts) {
   const auto found = [](const std::string& files, const std::string& data, const std::string& rest) {
     const Workload w =
@@ -173,7 +191,7 @@ TEST(Lint, objects_of_a_bucket_are_kept_and_read_in_parts) {
   EXPECT_EQ(found(shards, "folder: /data/tokens", in_pods), read_again);
   EXPECT_EQ(found(shards, "folder: /data/tokens", in_pods + "volumes: { /data: { local_ssd: true } }\n"), read_again);
   EXPECT_EQ(found(shards, "folder: /data/tokens", in_pods + "volumes: { /data: { filestore: zonal, size: 1TiB } }\n"),
-            kept);
+            Rules{"rows_on_nfs"});
   EXPECT_EQ(found(shards, "folder: /data/tokens, cache: { folder: /runs/objects }", in_pods), kept);
   EXPECT_EQ(found(shards, "folder: /runs/tokens, cache: { folder: /tmp/objects }", in_pods), kept) << "built once";
   EXPECT_EQ(found("a-*.txt", "folder: /data/tokens", in_pods), kept) << "no objects";
