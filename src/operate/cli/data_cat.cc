@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "execute/data/formats/example.h"
 #include "execute/data/formats/field_names.h"
 #include "execute/data/formats/record_filter.h"
 #include "execute/data/images/image.h"
@@ -47,6 +48,7 @@ FileInPlace file_named(const std::string& name) {
 }
 
 RecordFormat format_of(const std::string& file) {
+  if (is_folder(file) && path_exists(file + "/index.json")) return RecordFormat::mds;  // its shards
   if (const std::optional<RecordFormat> format = record_format_of(file)) return *format;
   fail(error(ErrorKind::invalid, "its name does not say that it is a file of records")
            .at({file})
@@ -78,10 +80,31 @@ Node value_of(RecordReader& reader, const DataRecord& record, std::string_view n
                      : fmt::format("{}, {}: {}", name_of(*format), size, header.error().message);
 }
 
+Node all_of(const std::vector<Node>& values) { return values.size() == 1 ? values[0] : Node::sequence(values); }
+
+// The features of a record that is a tf.train.Example; nothing: it is anything else.
+std::optional<Node> example_of(RecordReader& reader, const DataRecord& record) {
+  const Result<std::vector<Feature>> features = parse_example(record.bytes);
+  if (!features.ok() || features->empty()) return std::nullopt;
+  Node row = Node::map();
+  for (const Feature& feature : *features) {
+    std::vector<Node> values;
+    for (const std::string_view bytes : feature.bytes) values.push_back(bytes_node(bytes));
+    for (const float number : feature.floats) values.emplace_back(static_cast<double>(number));
+    for (const std::int64_t number : feature.integers) values.emplace_back(number);
+    row.set(std::string(feature.name),
+            feature.bytes.size() == 1 ? value_of(reader, record, feature.name) : all_of(values));
+  }
+  return row;
+}
+
 // The record's fields by name, or the record where it has none.
 Node row_of(RecordReader& reader, const DataRecord& record, const std::vector<std::string>& columns) {
   const std::vector<std::string> names = columns.empty() ? reader.field_names() : columns;
-  if (names.empty()) return value_of(reader, record, kWholeRecord);
+  if (names.empty()) {
+    const std::optional<Node> example = example_of(reader, record);
+    return example ? *example : value_of(reader, record, kWholeRecord);
+  }
   Node row = Node::map();
   for (const std::string& name : names) row.set(name, value_of(reader, record, name));
   return row;

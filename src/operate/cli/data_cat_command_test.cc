@@ -51,6 +51,17 @@ TEST_F(DataCat, any_file_of_records) {
   EXPECT_TRUE(has(half.err, "one '=' compares nothing")) << half.err;
 }
 
+TEST_F(DataCat, what_pack_wrote_of_text_is_text) {
+  const std::string two = "{\"text\":\"alpha 0 of beta0\"}\n{\"text\":\"alpha 919 of beta1\"}\n";
+  for (const std::string file : {"x.tfrecord", "x.array_record", "x.mds"}) {
+    const Captured packed = systole_.run({"data", "pack", file, "text.txt"});
+    ASSERT_EQ(packed.exit.code, 0) << packed.err;
+    const Captured shown = systole_.run({"data", "cat", file, "--head", "2"});
+    EXPECT_EQ(shown.exit.code, 0) << shown.err;
+    EXPECT_EQ(shown.out, two) << file;
+  }
+}
+
 TEST_F(DataCat, documents_of_a_column_are_those_of_the_text) {
   const Captured text = build("text.txt"), parquet = build("x.parquet");
   ASSERT_EQ(parquet.exit.code, 0) << parquet.err;
