@@ -103,6 +103,8 @@ inline constexpr const char* kGkeMoreRange = "192.168.0.0/16";  // contains all 
 // For GKE's own pods; jobs have their own pools.
 inline constexpr const char* kGkeSystemMachine = "n1-standard-4";
 inline constexpr std::int64_t kGkeBootDiskGb = 100;  // of each node
+// Of a bucket that is made: until parts of an upload that was broken off, and versions that were replaced, are deleted.
+inline constexpr std::int64_t kUploadDays = 7, kNoncurrentDays = 30;
 
 // The quota use of a job's nodes with their disks, and of the cluster and its NAT.
 std::vector<QuotaSpend> gke_spends(QuotaSpend nodes);

@@ -281,15 +281,26 @@ std::string the_pool(const GkeCluster& c, const GkePool& pool) {
   return text + thing.text_of_ours(kByPoolLabel);
 }
 
+// Parts of uploads that were broken off, and versions that were replaced, are paid for until something deletes them.
+std::string bucket_lifecycle() {
+  return fmt::format(R"({{"rule": [
+  {{"action": {{"type": "AbortIncompleteMultipartUpload"}}, "condition": {{"age": {}}}}},
+  {{"action": {{"type": "Delete"}}, "condition": {{"daysSinceNoncurrentTime": {}}}}}
+]}})",
+                     kUploadDays, kNoncurrentDays);
+}
+
 std::string buckets(const GkeCluster& c) {
   std::string text;
   for (const std::string& bucket : c.buckets) {
     Thing thing(c, "storage buckets", "gs://" + bucket);
     thing.create.option("location", c.region).flag("uniform-bucket-level-access").flag("public-access-prevention");
+    thing.create.option("lifecycle-file", "/dev/stdin");
     Line labels(c, "gcloud storage buckets update " + shell_word("gs://" + bucket));
     labels.option("update-labels", joined_labels(c));
     // An existing one belongs to others: it stays unchanged.
-    text += fmt::format("there {} || {{\n  {}\n  {}\n}}\n", thing.describe.text(), thing.create.text(), labels.text());
+    text += fmt::format("there {} || {{\n  {} <<'END'\n{}\nEND\n  {}\n}}\n", thing.describe.text(), thing.create.text(),
+                        bucket_lifecycle(), labels.text());
   }
   return text.empty() ? "" : "\n# What it mounts; nobody reads it by its address.\n" + text;
 }

@@ -289,6 +289,13 @@ TEST(RenderGke, the_cluster_has_what_pods_mount_read_and_are) {
         "gcloud iam service-accounts add-iam-policy-binding trainer@other-lab.iam.gserviceaccount.com",
         "--member='serviceAccount:my-lab-7.svc.id.goog[research/ddp]'"})
     EXPECT_NE(make.find(part), std::string::npos) << part << "\n" << make;
+  for (const char* part :
+       {"--lifecycle-file=/dev/stdin <<'END'", "AbortIncompleteMultipartUpload\"}, \"condition\": {\"age\": 7}",
+        "Delete\"}, \"condition\": {\"daysSinceNoncurrentTime\": 30}"})
+    EXPECT_NE(make.find(part), std::string::npos) << part << "\n" << make;
+  for (const char* part : {"lifecycle_rule {", "type = \"AbortIncompleteMultipartUpload\"", "age = 7",
+                           "type = \"Delete\"", "days_since_noncurrent_time = 30"})
+    EXPECT_NE(terraform.find(part), std::string::npos) << part << "\n" << terraform;
   EXPECT_EQ(make.find("buckets create", make.find("buckets create") + 1), std::string::npos) << "it is mounted twice";
   for (const char* part : {"gcs_fuse_csi_driver_config", "gcp_filestore_csi_driver_config", "lustre_csi_driver_config",
                            "parallelstore_csi_driver_config", "secret_manager_config", "\"my-corpus\"",

@@ -215,13 +215,21 @@ void add_pool(File& f, const GkePool& pool) {
 }
 
 void add_buckets(File& f) {
-  for (const std::string& bucket : f.c.buckets)
-    f.named("google_storage_bucket", id_of(bucket), bucket)
-        .set("location", f.c.region)
-        .set("uniform_bucket_level_access", true)
-        .set("public_access_prevention", "enforced")
-        .set("labels", File::labels(f.c.labels))
-        .set("depends_on", after("storage"));
+  for (const std::string& bucket : f.c.buckets) {
+    HclBlock& block = f.named("google_storage_bucket", id_of(bucket), bucket)
+                          .set("location", f.c.region)
+                          .set("uniform_bucket_level_access", true)
+                          .set("public_access_prevention", "enforced")
+                          .set("labels", File::labels(f.c.labels))
+                          .set("depends_on", after("storage"));
+    const auto rule = [&block](const char* action, const char* condition, std::int64_t days) {
+      HclBlock& lifecycle = block.add("lifecycle_rule");
+      lifecycle.add("action", {{"type", action}});
+      lifecycle.add("condition", {{condition, days}});
+    };
+    rule("AbortIncompleteMultipartUpload", "age", kUploadDays);
+    rule("Delete", "days_since_noncurrent_time", kNoncurrentDays);
+  }
 }
 
 void add_identity(File& f) {
