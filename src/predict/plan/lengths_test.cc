@@ -18,8 +18,8 @@ const std::vector<PlannedShape> kShapes = {
 };
 constexpr double kShares[] = {0.3, 0.2, 0.5};
 
-Workload asked() {
-  Workload workload = tiny_workload(kTinyModels[1], 2);
+Workload asked(const char* model = kTinyModels[1]) {
+  Workload workload = tiny_workload(model, 2);
   workload.data.packing = false;
   workload.data.buckets = BucketsSpec{.edges = {4, 8}};
   return workload;
@@ -100,8 +100,8 @@ TEST(Lengths, pruned_is_exhaustive) {
   EXPECT_LT(pruned.counts.computed + pruned.counts.over_memory, all.counts.candidates / 2);
 }
 
-TEST(Lengths, bounds_are_below_what_they_bound) {
-  const Composer composer(asked(), target_of_accelerators(), 2, kShapes);
+void expect_bounds_below(const char* model) {
+  const Composer composer(asked(model), target_of_accelerators(), 2, kShapes);
   const Bounds bounds(composer);
   const SearchRequest request{.offered = {offered("h100", 2), offered("v6e", 2)}, .best = 100'000, .exhaustive = true};
   const SearchResult all = search(composer, request);
@@ -123,6 +123,15 @@ TEST(Lengths, bounds_are_below_what_they_bound) {
     nearest = std::max(nearest, floor.time.count() / one.step.seconds);
   }
   EXPECT_GT(nearest, 0.5);
+}
+
+TEST(Lengths, bounds_are_below_what_they_bound) { expect_bounds_below(kTinyModels[1]); }
+
+// Its experts have the capacity of a row of the context in rows of every length.
+TEST(Lengths, bounds_are_below_what_they_bound_of_experts) {
+  expect_bounds_below(
+      "family: llama, layers: 4, width: 48, heads: 6, kv_heads: 2, mlp: 24, context: 16, vocabulary: 288, moe: { "
+      "experts: 4, top_k: 2 }");
 }
 
 // One length, that of the context, is the plan without lengths.
