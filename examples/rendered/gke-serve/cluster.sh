@@ -145,7 +145,13 @@ there gcloud storage buckets describe gs://my-models --project=my-lab-7 || {
   --project=my-lab-7 \
   --location=us-central1 \
   --uniform-bucket-level-access \
-  --public-access-prevention
+  --public-access-prevention \
+  --lifecycle-file=/dev/stdin <<'END'
+{"rule": [
+  {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": 7}},
+  {"action": {"type": "Delete"}, "condition": {"daysSinceNoncurrentTime": 30}}
+]}
+END
   gcloud storage buckets update gs://my-models --project=my-lab-7 --update-labels=systole-run=serve-8b
 }
 

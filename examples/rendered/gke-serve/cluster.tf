@@ -232,6 +232,26 @@ resource "google_storage_bucket" "my_models" {
     "systole-run" = "serve-8b"
   }
   depends_on = [google_project_service.storage]
+
+  lifecycle_rule {
+    action {
+      type = "AbortIncompleteMultipartUpload"
+    }
+
+    condition {
+      age = 7
+    }
+  }
+
+  lifecycle_rule {
+    action {
+      type = "Delete"
+    }
+
+    condition {
+      days_since_noncurrent_time = 30
+    }
+  }
 }
 
 # The job is this account to Google, without a key.

@@ -22,10 +22,10 @@ start)
   if ! [ -s token ]; then
     od -An -tx1 -N16 /dev/urandom | tr -d ' \n' >token || exit 3
   fi
-  rm -f pid # an earlier one's
+  earlier=$(cat pid 2>/dev/null)
   setsid flock -n lock sh files/machine.sh keep "$name" </dev/null >>log 2>&1 &
   begun=$! tries=0
-  while ! [ -s pid ] && kill -0 "$begun" 2>/dev/null && [ "$tries" -lt 100 ]; do
+  while [ "$(cat pid 2>/dev/null)" = "$earlier" ] && kill -0 "$begun" 2>/dev/null && [ "$tries" -lt 100 ]; do
     sleep 0.1
     tries=$((tries + 1))
   done
@@ -46,12 +46,23 @@ look)
 stop)
   if is_there; then
     read -r keeper session <pid
-    # If what keeps it was killed, of which a zombie may be left, the server itself is asked.
-    case $(cut -d' ' -f3,6 "/proc/$keeper/stat" 2>/dev/null) in
-    [!ZX]" $session") kill -TERM "$keeper" ;;
-    *) pkill -TERM -s "$session" ;;
-    esac
-    if ! flock -w 45 lock true; then
+    asked='' left=45
+    while [ "$left" -gt 0 ]; do
+      # The server itself is asked once what keeps it was killed, which shows a moment later, and may leave a zombie.
+      case $(cut -d' ' -f3,6 "/proc/$keeper/stat" 2>/dev/null) in
+      [!ZX]" $session")
+        [ -n "$asked" ] || kill -TERM "$keeper"
+        asked=${asked:-keeper}
+        ;;
+      *)
+        [ "$asked" = server ] || pkill -TERM -s "$session"
+        asked=server
+        ;;
+      esac
+      ! flock -w 1 lock true || break
+      left=$((left - 1))
+    done
+    if [ "$left" = 0 ]; then
       say "it has not ended in 45 seconds" >&2
       exit 1
     fi

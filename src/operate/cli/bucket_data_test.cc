@@ -130,17 +130,17 @@ TEST_F(BucketData, what_the_cache_had_and_what_came_is_told) {
   write("cold", "\"gs://bucket/texts/*.txt\"", ", cache: { folder: shared }");
   const Captured cold = run("--json run cold.yaml --backend reference --folder cold");
   ASSERT_EQ(cold.exit.code, 0) << cold.err;
-  EXPECT_NE(cold.err.find("objects of data: 3 fetched (19.2 KiB)"), std::string::npos) << cold.err;
+  EXPECT_NE(cold.err.find("objects of data: 3 fetched (19.6 KiB)"), std::string::npos) << cold.err;
   EXPECT_NE(cold.out.find("\"misses\": 3"), std::string::npos) << cold.out;
   EXPECT_NE(cold.out.find("\"memory_hits\": 0"), std::string::npos) << cold.out;
   const std::string why = run("why cold").out;
   const std::size_t startup = why.find("startup");
   const std::string row = why.substr(startup, why.find('\n', startup) - startup);
-  for (const char* part : {"← data: list ", ", fetch ", " (objects: 3 fetched (19.2 KiB)), build ", ", open "})
+  for (const char* part : {"← data: list ", ", fetch ", " (objects: 3 fetched (19.6 KiB)), build ", ", open "})
     EXPECT_NE(row.find(part), std::string::npos) << part << ": " << row;
   const Captured warm =
       run("run cold.yaml --backend reference --folder warm --set data.folder=data-warm --set data.cache.folder=shared");
-  EXPECT_NE(warm.err.find("objects of data: 3 in the cache (19.2 KiB)"), std::string::npos) << warm.err;
+  EXPECT_NE(warm.err.find("objects of data: 3 in the cache (19.6 KiB)"), std::string::npos) << warm.err;
   const Captured built = run("--json data build cold.yaml --set data.folder=data-third");
   EXPECT_NE(built.out.find("\"disk_hits\": 3"), std::string::npos) << built.out;
   EXPECT_EQ(run("why warm").out.find("fetched"), std::string::npos);

@@ -32,8 +32,11 @@ struct FileInPlace {
   std::unique_ptr<Store> files;
   std::string path;
 };
+// It stands for its shards.
+bool is_folder_of_mds(const std::string& name) { return is_folder(name) && path_exists(name + "/index.json"); }
+
 FileInPlace file_named(const std::string& name) {
-  if (is_folder(name)) {
+  if (is_folder(name) && !is_folder_of_mds(name)) {
     fail(error(ErrorKind::invalid, "'{}' is a folder", name)
              .hinted("name one of its files: systole data ls " + shell_word(name)));
   }
@@ -48,7 +51,7 @@ FileInPlace file_named(const std::string& name) {
 }
 
 RecordFormat format_of(const std::string& file) {
-  if (is_folder(file) && path_exists(file + "/index.json")) return RecordFormat::mds;  // its shards
+  if (is_folder_of_mds(file)) return RecordFormat::mds;
   if (const std::optional<RecordFormat> format = record_format_of(file)) return *format;
   fail(error(ErrorKind::invalid, "its name does not say that it is a file of records")
            .at({file})
@@ -141,7 +144,8 @@ ExitCode data_cat(const DataCatOptions& options, Context& context) {
 
 NamedRecords open_named_records(const std::string& name) {
   FileInPlace place = file_named(name);
-  auto reader = open_records({place.files.get(), place.path, name}, format_of(name)).value();
+  const std::string below = is_folder_of_mds(name) ? "/index.json" : "";
+  auto reader = open_records({place.files.get(), place.path + below, name + below}, format_of(name)).value();
   return {std::move(place.objects), std::move(place.files), std::move(reader)};
 }
 

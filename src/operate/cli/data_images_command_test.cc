@@ -89,8 +89,12 @@ TEST_F(DataImages, a_misspelt_field_and_a_missing_one_are_hinted_as_they_are_typ
 TEST_F(DataImages, a_folder_in_the_place_of_a_file_is_named_with_what_to_type) {
   systole_.write("job.yaml",
                  "systole: 1\nname: job\nmodel: { family: gpt, layers: 1, width: 8, heads: 1, context: 8 }\n"
-                 "data: { tokenizer: { vocabulary: 300 }, train: { files: photos/1.txt } }\n"
+                 "data: { tokenizer: { vocabulary: 300 }, train: { files: text.txt } }\n"
                  "train: { batch: 1, steps: 1, optimizer: { kind: sgd, rate: 1 } }\n");
+  std::string lines;
+  for (int i = 0; i < 200; ++i) lines += fmt::format("line {} of some text\n", i);
+  systole_.write("text.txt", lines);
+  ASSERT_EQ(systole_.shell("$SYSTOLE data build job.yaml").exit.code, 0);
   systole_.write("rows.tar/a.jsonl", "{}");
   const auto says = [&](const std::string& words, const std::string& text, const std::string& hint) {
     const Captured told = systole_.shell("$SYSTOLE " + words);
