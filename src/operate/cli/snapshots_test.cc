@@ -360,7 +360,8 @@ TEST(Snapshots, version_and_help) {
                                              "  hint: did you mean '--version'?\n",
                                              word)});
   const Captured submit = systole.run({"submit", "--help"});
-  EXPECT_NE(submit.out.find("where: slurm, kubernetes, ssh; without: what --plan is for\n"), std::string::npos) << submit.out;
+  EXPECT_NE(submit.out.find("where: slurm, kubernetes, ssh; without: what --plan is for\n"), std::string::npos)
+      << submit.out;
   for (const char* of_render : {"gke", "gcloud", "docker", "--base", "--accelerator"})
     EXPECT_EQ(submit.out.find(of_render), std::string::npos) << of_render;
   const Captured codes = systole.run({"help", "exit-codes"});
