@@ -48,7 +48,7 @@ TEST(RunMetrics, are_what_the_newest_events_say) {
   EXPECT_EQ(text.find("systole_evaluation"), std::string::npos) << "there was none";
 }
 
-// Each metric has a source event.
+// Each metric has a source: an event, or the start's look at data.cache.
 TEST(RunMetrics, each_row_has_a_value_once_all_events_were_seen) {
   RunMetrics metrics;
   see(metrics, opened("r"));
@@ -58,7 +58,11 @@ TEST(RunMetrics, each_row_has_a_value_once_all_events_were_seen) {
   see(metrics, evaluated);
   see(metrics, saved(1, Bytes(1)));
   see(metrics, MemoryMeasured());
+  metrics.see_cache(3, 2, Bytes(100), 1);
   const std::string text = metrics.text();
+  for (const char* line : {"systole_data_cache_hits 3\n", "systole_data_cache_misses 2\n",
+                           "systole_data_cache_fetched_bytes 100\n", "systole_data_cache_damaged 1\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
   for (const MetricRow& row : metric_rows())
     EXPECT_NE(text.find(fmt::format("# HELP {} {}\n", row.name, row.help)), std::string::npos) << row.name;
 }
