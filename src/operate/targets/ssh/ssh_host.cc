@@ -59,7 +59,7 @@ done
 was=$([ -e "$mine" ] && echo there)
 why=$(mkdir -p -- "$mine" "$root/programs" 2>&1) || { say "no $why"; exit; }
 exec 9>"$mine/lock"
-flock -n 9 || { say busy; exit; }
+flock -w 3 9 || { say busy; exit; } # that of a submission that was killed is free in a moment
 if [ "$(state_of "$mine")" = live ]; then
   read -r sent job_there workload_there <"$mine/sent"
   say "runs $sent $job_there"
