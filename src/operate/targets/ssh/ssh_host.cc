@@ -56,10 +56,14 @@ say() { printf '%s\n' "$(printf %s "$*" | tr '\n' ' ')"; }
 for tool in flock setsid sha256sum tar head tail pkill df; do
   command -v "$tool" >/dev/null || { say "no $tool: it is not installed there"; exit; }
 done
-was=$([ -e "$mine" ] && echo there)
-why=$(mkdir -p -- "$mine" "$root/programs" 2>&1) || { say "no $why"; exit; }
-exec 9>"$mine/lock"
-flock -w 3 9 || { say busy; exit; } # that of a submission that was killed is free in a moment
+while :; do
+  was=$([ -e "$mine" ] && echo there)
+  why=$(mkdir -p -- "$mine" "$root/programs" 2>&1) || { say "no $why"; exit; }
+  exec 9>"$mine/lock"
+  # A submission that is killed frees its lock in a moment, and may have removed the folder with it by then.
+  flock -w 3 9 || { say busy; exit; }
+  [ "$mine/lock" -ef /proc/self/fd/9 ] && break
+done
 if [ "$(state_of "$mine")" = live ]; then
   read -r sent job_there workload_there <"$mine/sent"
   say "runs $sent $job_there"
